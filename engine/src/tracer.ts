@@ -1,0 +1,27 @@
+// The engine's own spans. The engine does not load the OpenTelemetry SDK; `builtin/observability` implements this.
+
+export interface EngineSpan {
+  /** W3C `traceparent` whose parent id is this span: hand it to whatever runs inside. */
+  readonly traceparent: string;
+  /** Ends the span. An error marks it failed. Ending twice does nothing. */
+  end(error?: { code: string; message: string }): void;
+}
+
+export interface EngineTracer {
+  /** Starts a span below `traceparent`, or a new trace without one. Baggage entries `iii.*` become attributes. */
+  start(
+    name: string,
+    options: {
+      traceparent?: string | undefined;
+      baggage?: string | undefined;
+      attributes?: Record<string, string>;
+      links?: readonly string[];
+      kind?: "server" | "internal" | "producer" | "consumer";
+    },
+  ): EngineSpan;
+}
+
+/** Records nothing and hands the caller's context on. */
+export const noTracer: EngineTracer = {
+  start: (_name, options) => ({ traceparent: options.traceparent ?? "", end() {} }),
+};

@@ -1,0 +1,143 @@
+// Values that describe functions and workers. One zod schema per shape: type, validation and catalogue entry derive from it.
+import { z } from "zod";
+import type { Iii } from "./client/iii.ts";
+import { BusError } from "./errors.ts";
+import type { Logger } from "./log-port.ts";
+import type { Clock, Random } from "./ports.ts";
+import type { CallContext } from "./protocol/frames.ts";
+import { FunctionId } from "./protocol/ids.ts";
+
+/** How a function may be run again, as it declares in its registration metadata. The default is the careful one. */
+export interface EffectPolicy {
+  /** `none`: changes nothing. `idempotent`: the same idempotency key has one effect. `at_most_once`: never run twice. */
+  effect: "none" | "idempotent" | "at_most_once";
+  /** May run beside other calls of the same batch. */
+  parallel: boolean;
+  /** A function that answers whether an interrupted call took effect. */
+  probe?: string;
+  /** How long one run may take, in ms. */
+  timeout_ms?: number;
+}
+
+export interface FunctionDefinition<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> {
+  readonly kind: "function";
+  readonly id: string;
+  readonly about: string;
+  readonly input: I;
+  readonly output: O;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Describes a function: its id, one sentence about it, and the schemas of what goes in and out.
+ * Schemas must render as JSON Schema: no `z.custom`, no `.transform`.
+ */
+export function defineFunction<I extends z.ZodType, O extends z.ZodType>(spec: {
+  id: string;
+  about: string;
+  input: I;
+  output: O;
+  effect?: EffectPolicy["effect"];
+  parallel?: boolean;
+  probe?: string;
+  timeout_ms?: number;
+  /** Hidden from `engine::functions::list` unless asked for. */
+  internal?: boolean;
+}): FunctionDefinition<I, O> {
+  const { id, about, input, output, ...rest } = spec;
+  return { kind: "function", id: FunctionId.parse(id), about, input, output, metadata: Object.freeze({ ...rest }) };
+}
+
+/** What a handler is told about the call it serves, beside its input. */
+export interface Call {
+  readonly invocation_id: string;
+  readonly function_id: string;
+  /** The caller's `metadata`, unchanged; an idempotency key travels here as `idempotency_key`. */
+  readonly metadata: unknown;
+  /** Absent when the engine is not ours. */
+  readonly context: CallContext | undefined;
+  /** Aborted when the caller cancels, the deadline passes or the connection ends. */
+  readonly signal: AbortSignal;
+  /** W3C trace context and baggage of this call, for code that must store them. */
+  readonly traceparent: string | undefined;
+  readonly baggage: string | undefined;
+}
+
+export type Handler<I = unknown, O = unknown> = (input: I, call: Call) => O | Promise<O>;
+
+export interface RegisterOptions {
+  description?: string;
+  request_format?: unknown;
+  response_format?: unknown;
+  metadata?: unknown;
+}
+
+export interface TriggerSpec {
+  type: string;
+  function_id: string;
+  config?: unknown;
+  metadata?: unknown;
+}
+
+/** How a worker names what it serves, inside `register`. */
+export interface On {
+  /** Serves a defined function: input is parsed (a bad one answers `invalid_payload` with the field), output is checked. */
+  <I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    handler: (input: z.output<I>, call: Call) => z.input<O> | Promise<z.input<O>>,
+  ): void;
+  /** Binds a trigger to a function. */
+  trigger(spec: TriggerSpec): void;
+}
+
+export interface WorkerContext<C = unknown> {
+  readonly config: C;
+  readonly iii: Iii;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Folder that relative paths in the worker's config start from: the one that holds `config.yaml`. */
+  readonly root: string;
+}
+
+/** What `register` may return: called once at shutdown, after new calls have stopped. */
+export interface WorkerHooks {
+  /** Runs once after every registration is on the wire, before the worker announces itself ready. */
+  ready?(): void | Promise<void>;
+  stop?(): void | Promise<void>;
+}
+
+export interface WorkerDefinition<C extends z.ZodType = z.ZodType> {
+  readonly kind: "worker";
+  readonly name: string;
+  readonly config: C;
+  register(on: On, context: WorkerContext<z.output<C>>): WorkerHooks | undefined | Promise<WorkerHooks | undefined> | void | Promise<void>;
+}
+
+/** Describes a worker: its name, the schema of its `config` block, and what it serves. Has no effect by itself. */
+export function defineWorker<C extends z.ZodType>(spec: Omit<WorkerDefinition<C>, "kind">): WorkerDefinition<C> {
+  return { kind: "worker", ...spec };
+}
+
+/** The input side of a definition as draft-07 JSON Schema, the form tool callers and validators read. */
+export function requestFormat(definition: FunctionDefinition): unknown {
+  return z.toJSONSchema(definition.input, { io: "input", target: "draft-7" });
+}
+
+/** The output side of a definition as draft-07 JSON Schema. */
+export function responseFormat(definition: FunctionDefinition): unknown {
+  return z.toJSONSchema(definition.output, { target: "draft-7" });
+}
+
+/**
+ * Parses `value` with `schema`.
+ * @throws BusError `invalid_payload` naming the first wrong field, what stood there and what was expected; `details.issues` has them all.
+ */
+export function parsePayload<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), expected: issue.message }));
+  const first = issues[0];
+  const field = first === undefined || first.path === "" ? "the payload" : `'${first.path}'`;
+  throw new BusError("invalid_payload", `${what}: ${field} is wrong: ${first?.expected ?? "unknown reason"}`, { details: { issues } });
+}
