@@ -25,3 +25,11 @@ export interface EngineTracer {
 export const noTracer: EngineTracer = {
   start: (_name, options) => ({ traceparent: options.traceparent ?? "", end() {} }),
 };
+
+/** Where telemetry that arrives on the wire goes. Never throws: a bad frame is counted and dropped. */
+export interface Telemetry {
+  /** One binary frame: four ASCII letters (`OTLP`, `LOGS`, `MTRC`) and OTLP JSON. `source` names the connection it came on. */
+  ingest(frame: Uint8Array, source: string): void;
+  /** The connection has ended: what it left open will not be ended by it. */
+  closed(source: string): void;
+}

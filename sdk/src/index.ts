@@ -3,6 +3,7 @@ export * from "./client/channel-port.ts";
 export * from "./client/iii.ts";
 export * from "./define.ts";
 export * from "./errors.ts";
+export * from "./failpoint.ts";
 export * from "./log-port.ts";
 export * from "./ports.ts";
 export * from "./protocol/ids.ts";
