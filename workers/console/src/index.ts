@@ -1,0 +1,5 @@
+// Process entry of the console worker.
+import { run } from "@iii/sdk/run";
+import { worker } from "./register.ts";
+
+await run(worker);
