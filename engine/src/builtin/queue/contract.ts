@@ -1,0 +1,120 @@
+// Queues: work that is accepted once it is on disk and delivered at least once. Named queues come from `config.yaml`; topics fan out.
+import { defineFunction } from "@iii/sdk";
+import { z } from "zod";
+
+const Origin = z.enum(["agent", "worker", "browser", "engine"]);
+
+/** One entry of `engine.queues`. `max_retries` is the total number of attempts; backoff doubles from `backoff_ms` up to 10 s. */
+export const QueueConfig = z.object({
+  type: z.enum(["standard", "fifo"]).default("standard"),
+  /** Messages with the same value of this field of `data` are delivered one at a time and in order. Needed for `fifo`. */
+  message_group_field: z.string().min(1).optional(),
+  concurrency: z.int().min(1).max(10_000).default(10),
+  max_retries: z.int().nonnegative().default(3),
+  backoff_ms: z.int().nonnegative().default(1_000),
+});
+export type QueueConfig = z.infer<typeof QueueConfig>;
+
+export const queueEnqueue = defineFunction({
+  id: "engine::queue::enqueue",
+  about: "Put one message on a named queue. Answers when it is durable.",
+  input: z.object({
+    queue: z.string().min(1),
+    function_id: z.string().min(1),
+    data: z.unknown(),
+    messageReceiptId: z.string().optional(),
+    traceparent: z.string().nullish(),
+    baggage: z.string().nullish(),
+    origin: Origin.optional(),
+    delay_ms: z.int().nonnegative().optional(),
+    /** While a message with this key waits in or runs from this queue, another one is not added. */
+    dedupe_key: z.string().optional(),
+  }),
+  /** The receipt of the message that is on the queue: an older one's when `dedupe_key` matched it. */
+  output: z.object({ messageReceiptId: z.string() }),
+});
+
+const byName = (about: string, id: string) =>
+  defineFunction({
+    id,
+    about,
+    input: z.object({ queue: z.string().optional(), topic: z.string().optional(), message_id: z.string().min(1) }),
+    output: z.object({ queue: z.string(), message_id: z.string(), redriven: z.int() }),
+  });
+
+export const queueRedrive = defineFunction({
+  id: "iii::queue::redrive",
+  about: "Put every dead message of a queue back, with no attempts spent.",
+  input: z.object({ queue: z.string().optional(), topic: z.string().optional() }),
+  output: z.object({ queue: z.string(), redriven: z.int() }),
+});
+export const queueRedriveMessage = byName("Put one dead message back.", "iii::queue::redrive_message");
+export const queueDiscardMessage = byName("Drop one dead message; `redriven` counts it.", "iii::queue::discard_message");
+
+export const durablePublish = defineFunction({
+  id: "iii::durable::publish",
+  about: "Give every durable subscriber of a topic a copy; kept for the first subscriber when there is none yet.",
+  input: z.object({ topic: z.string().min(1), data: z.unknown() }),
+  output: z.null(),
+});
+
+export const queueListTopics = defineFunction({
+  id: "engine::queue::list_topics",
+  about: "Named queues and topics.",
+  input: z.unknown(),
+  output: z.array(z.object({ name: z.string(), broker_type: z.string(), subscriber_count: z.int() })),
+  effect: "none",
+  parallel: true,
+});
+export const queueTopicStats = defineFunction({
+  id: "engine::queue::topic_stats",
+  about: "How many messages wait in or run from a queue or topic, and how many are dead.",
+  input: z.object({ topic: z.string().optional(), queue: z.string().optional() }),
+  output: z.object({ depth: z.int(), consumer_count: z.int(), dlq_depth: z.int(), config: z.null() }),
+  effect: "none",
+  parallel: true,
+});
+export const queueDlqTopics = defineFunction({
+  id: "engine::queue::dlq_topics",
+  about: "Queues and topics that hold dead messages.",
+  input: z.unknown(),
+  output: z.array(z.object({ topic: z.string(), broker_type: z.string(), message_count: z.int() })),
+  effect: "none",
+  parallel: true,
+});
+export const DeadMessage = z.object({
+  id: z.string(),
+  payload: z.unknown(),
+  error: z.string(),
+  /** Seconds since the epoch. */
+  failed_at: z.number(),
+  retries: z.int(),
+  size_bytes: z.int(),
+});
+export const queueDlqMessages = defineFunction({
+  id: "engine::queue::dlq_messages",
+  about: "The dead messages of a queue or topic, newest first.",
+  input: z.object({
+    topic: z.string().optional(),
+    queue: z.string().optional(),
+    offset: z.int().nonnegative().default(0),
+    limit: z.int().min(0).max(1_000).default(50),
+  }),
+  output: z.array(DeadMessage),
+  effect: "none",
+  parallel: true,
+});
+
+/** Config of a `durable:subscriber` trigger. */
+export const DurableSubscriberConfig = z.object({
+  topic: z.string().min(1).optional(),
+  condition_function_id: z.string().optional(),
+  queue_config: z
+    .object({
+      type: z.string().optional(),
+      maxRetries: z.int().nonnegative().optional(),
+      concurrency: z.int().min(1).optional(),
+      backoffDelayMs: z.int().nonnegative().optional(),
+    })
+    .optional(),
+});
