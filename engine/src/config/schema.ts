@@ -1,0 +1,144 @@
+// The shape of config.yaml: one schema, from which types and defaults derive. Reading the file is `load.ts`.
+import { z } from "zod";
+
+const Port = z.int().min(0).max(65_535);
+/** Only loopback: a listener that others can reach needs proof of identity, which this version does not have. */
+const Host = z
+  .string()
+  .regex(/^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/, "must be a loopback address: 127.0.0.1, localhost or ::1");
+
+/** How one named queue delivers. `fifo` keeps order per `message_group_field` value. */
+export const QueueConfig = z.strictObject({
+  type: z.enum(["fifo", "standard"]).default("standard"),
+  message_group_field: z.string().min(1).optional(),
+  concurrency: z.int().min(1).max(10_000).default(10),
+  max_retries: z.int().min(0).max(1_000).default(3),
+  backoff_ms: z.int().min(0).max(3_600_000).default(1_000),
+});
+export type QueueConfig = z.infer<typeof QueueConfig>;
+
+const TURN_STEP: QueueConfig = {
+  type: "fifo",
+  message_group_field: "session_id",
+  concurrency: 64,
+  max_retries: 10,
+  backoff_ms: 200,
+};
+
+/** Ids that an agent's call may never reach, at any depth: exact or with a trailing `*`; `!` in front takes ids out again. */
+const HUMAN_ONLY = [
+  "approval::*",
+  "!approval::list_pending",
+  "policy::*",
+  "auth::*",
+  "run::*",
+  "turn::*",
+  "budget::*",
+  "!budget::check",
+  "!budget::get",
+  "!budget::list",
+  "worker::*",
+  "!worker::list",
+  "configuration::set",
+  "harness::trigger",
+  "ui::*",
+];
+
+/** State scopes that only their owners write: a call made for an agent cannot, however deep it is nested. */
+const PROTECTED_SCOPES = [
+  "session",
+  "session_index",
+  "active_turns",
+  "approvals",
+  "budgets",
+  "vault",
+  "session_tree:*",
+  "session_tree_meta",
+  "models",
+];
+
+export const Limits = z.strictObject({
+  /** Largest frame of the worker socket; a larger one closes it with 1009. */
+  max_frame_bytes: z
+    .int()
+    .min(1_024)
+    .default(64 * 1_048_576),
+  /** Largest value of one state key. */
+  max_value_bytes: z
+    .int()
+    .min(1_024)
+    .default(16 * 1_048_576),
+  /** Largest request body of an http trigger; a larger one answers 413. */
+  max_body_bytes: z
+    .int()
+    .min(0)
+    .default(10 * 1_048_576),
+  /** Calls in flight that one connection may have made. */
+  max_in_flight: z.int().min(1).default(10_000),
+  /** How deep calls may nest. */
+  max_depth: z.int().min(1).default(64),
+  /** The deadline of calls whose caller sends none. */
+  call_timeout_ms: z.int().min(1).default(660_000),
+  /** How long an http trigger's function may take. */
+  http_timeout_ms: z.int().min(1).default(30_000),
+  /** How often the engine pings; two misses end a connection. */
+  ping_interval_ms: z.int().min(10).default(5_000),
+  /** A reader that makes no progress for this long is dropped. */
+  slow_consumer_ms: z.int().min(10).default(10_000),
+  /** Bytes that may wait for one reader before its senders are paused. */
+  max_buffered_bytes: z
+    .int()
+    .min(1_024)
+    .default(16 * 1_048_576),
+});
+export type Limits = z.infer<typeof Limits>;
+
+export const EngineConfig = z.strictObject({
+  host: Host.default("127.0.0.1"),
+  port: Port.default(49_134),
+  http: z
+    .strictObject({ port: Port.default(3_111), allowed_origins: z.array(z.string().min(1)).default([]) })
+    .default({ port: 3_111, allowed_origins: [] }),
+  data: z.string().min(1).default(".iii"),
+  storage: z.enum(["sqlite", "memory"]).default("sqlite"),
+  queues: z
+    .record(z.string().min(1), QueueConfig)
+    .default({})
+    .overwrite((queues) => ({ "turn-step": TURN_STEP, ...queues })),
+  human_only: z.array(z.string().min(1)).default(HUMAN_ONLY),
+  protected_scopes: z.array(z.string().min(1)).default(PROTECTED_SCOPES),
+  limits: Limits.default(Limits.parse({})),
+});
+export type EngineConfig = z.infer<typeof EngineConfig>;
+
+/** One entry of `workers`. Without `path`, `package`, `command` or `external`, `name` is a bundled worker. */
+export const WorkerEntry = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be lower-case letters, digits and '-', starting with a letter"),
+  enabled: z.boolean().default(true),
+  config: z.record(z.string(), z.unknown()).default({}),
+  isolate: z.boolean().default(false),
+  path: z.string().min(1).optional(),
+  package: z.string().min(1).optional(),
+  command: z.array(z.string().min(1)).min(1).optional(),
+  external: z.literal(true).optional(),
+  env: z.record(z.string(), z.string()).default({}),
+  restart: z
+    .strictObject({
+      policy: z.enum(["on-failure", "never"]).default("on-failure"),
+      backoff_ms: z.int().min(10).max(600_000).default(500),
+    })
+    .default({ policy: "on-failure", backoff_ms: 500 }),
+});
+export type WorkerEntry = z.infer<typeof WorkerEntry>;
+
+export const StackConfig = z.strictObject({
+  version: z.literal(1),
+  engine: EngineConfig.default(EngineConfig.parse({})),
+  workers: z.array(WorkerEntry).default([]),
+});
+export type StackConfig = z.infer<typeof StackConfig>;
+
+/** The engine's part with every default, for tests and for an engine without a file. */
+export function defaultEngineConfig(changes: z.input<typeof EngineConfig> = {}): EngineConfig {
+  return EngineConfig.parse(changes);
+}
