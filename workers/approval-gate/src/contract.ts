@@ -1,0 +1,89 @@
+// approval::*: the row a parked call waits on, and the two functions through which people settle it. Schemas and definitions only.
+import { CallId, defineFunction, SessionId } from "@iii/sdk";
+import { z } from "zod";
+
+export const APPROVALS_SCOPE = "approvals";
+
+/** The key of a call's row. Unambiguous because neither id may contain `/`. */
+export function approvalKey(session_id: string, function_call_id: string): string {
+  return `${session_id}/${function_call_id}`;
+}
+
+export const Decision = z.enum(["allow", "deny", "aborted"]);
+export type Decision = z.infer<typeof Decision>;
+
+const Held = z.object({
+  session_id: SessionId,
+  function_call_id: CallId,
+  function_id: z.string(),
+  args: z.unknown(),
+  /** SHA-256 over RFC 8785 JSON of {session_id, function_call_id, function_id, args}, hex. */
+  args_sha256: z.string(),
+  rule_id: z.string().optional(),
+  requested_at: z.number(),
+  /** ms since the epoch; null = never. */
+  expires_at: z.number().nullable(),
+});
+
+/** What the human decided: first decision wins, so it is written once. */
+export const DecisionRecord = z.object({
+  decision: Decision,
+  reason: z.string().nullable(),
+  by: z.string(),
+  decided_at: z.number(),
+});
+export type DecisionRecord = z.infer<typeof DecisionRecord>;
+
+/**
+ * One row of scope `approvals`. The orchestrator creates it `pending` in the commit that parks the call and deletes it in the commit
+ * that consumes the decision; only the gate turns `pending` into `decided`.
+ */
+export const ApprovalRow = z.discriminatedUnion("status", [
+  Held.extend({ status: z.literal("pending") }),
+  Held.extend({ status: z.literal("decided"), ...DecisionRecord.shape }),
+]);
+export type ApprovalRow = z.infer<typeof ApprovalRow>;
+
+export const PendingApproval = Held;
+export type PendingApproval = z.infer<typeof PendingApproval>;
+
+export const ResolveInput = z.object({
+  session_id: SessionId,
+  function_call_id: CallId,
+  decision: Decision,
+  reason: z.string().max(4_000).nullish(),
+  /** The hash of what was shown: a decision about other arguments is refused. */
+  args_sha256: z.string().optional(),
+  /** Who decides, for the record. Default: the calling connection. */
+  by: z.string().min(1).max(256).optional(),
+});
+export type ResolveInput = z.infer<typeof ResolveInput>;
+
+/** `resume_failed`: the decision could not be stored; the call is still pending and the same request may be sent again. */
+export const ResolveResult = z.union([
+  z.object({ ok: z.literal(true) }),
+  z.object({ ok: z.literal(false), error: z.literal("already_decided"), message: z.string(), first: DecisionRecord }),
+  z.object({
+    ok: z.literal(false),
+    error: z.enum(["invalid_payload", "not_pending", "args_changed", "resume_failed"]),
+    message: z.string(),
+  }),
+]);
+export type ResolveResult = z.infer<typeof ResolveResult>;
+
+/** Bad input is answered with `invalid_payload`, never thrown. */
+export const resolveApproval = defineFunction({
+  id: "approval::resolve",
+  about: "Settle one parked call: allow, deny or aborted. The first decision wins.",
+  input: ResolveInput,
+  output: ResolveResult,
+});
+
+export const listPending = defineFunction({
+  id: "approval::list_pending",
+  about: "The calls that wait for a decision now, oldest first.",
+  input: z.object({ session_id: SessionId.optional() }),
+  output: z.array(PendingApproval),
+  effect: "none",
+  parallel: true,
+});
