@@ -39,7 +39,7 @@ function lookUp(inside: string, env: Env): Value {
 export function interpolate(source: string, env: Env): Interpolated {
   let problem: Interpolated["problem"];
   let count = 0;
-  const text = source.replace(PLACEHOLDER, (whole: string, inside: string | undefined) => {
+  const text = source.replace(PLACEHOLDER, (_whole: string, inside: string | undefined) => {
     if (inside === undefined) return "${";
     count += 1;
     const value = lookUp(inside, env);

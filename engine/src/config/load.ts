@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { type Document, isMap, isPair, isScalar, LineCounter, parseDocument, type Scalar, visit } from "yaml";
-import type { z } from "zod";
+import { z } from "zod";
 import { type Env, interpolate } from "./interpolate.ts";
 import { nearest } from "./nearest.ts";
 import { StackConfig, type WorkerEntry } from "./schema.ts";
@@ -46,16 +46,22 @@ export function formatFault(fault: Fault): string {
   return `${place} ${fault.path === "" ? "" : `${fault.path}: `}${fault.message}${fault.hint === undefined ? "" : `; ${fault.hint}`}`;
 }
 
-/** Byte offset of the node at `path`, or of its nearest ancestor. `key`: of the key itself inside its map. */
+function startOf(node: unknown): number | undefined {
+  const range = typeof node === "object" && node !== null && "range" in node ? node.range : undefined;
+  return Array.isArray(range) && typeof range[0] === "number" ? range[0] : undefined;
+}
+
+function keyStart(node: unknown, key: string): number | undefined {
+  if (!isMap(node)) return undefined;
+  return startOf(node.items.find((item) => isScalar(item.key) && item.key.value === key)?.key);
+}
+
+/** Offset of the node at `path`, or of its nearest ancestor. `key`: of the key itself inside its map. */
 function offsetOf(doc: Document, path: Path, key?: string): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const node: unknown = length === 0 ? doc.contents : doc.getIn(path.slice(0, length), true);
-    if (key !== undefined && isMap(node)) {
-      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === key);
-      if (pair !== undefined && isScalar(pair.key)) return pair.key.range?.[0] ?? 0;
-    }
-    const range = typeof node === "object" && node !== null && "range" in node ? node.range : undefined;
-    if (Array.isArray(range) && typeof range[0] === "number") return range[0];
+    const start = (key === undefined ? undefined : keyStart(node, key)) ?? startOf(node);
+    if (start !== undefined) return start;
   }
   return 0;
 }
@@ -118,30 +124,26 @@ function coerce(lone: ReadonlyMap<string, Scalar>, issues: readonly z.core.$ZodI
     const node = lone.get(pathText(issue.path.map((part) => (typeof part === "symbol" ? String(part) : part))));
     if (node === undefined || typeof node.value !== "string" || issue.code === "unrecognized_keys") continue;
     const value = asScalar(node.value);
-    if (typeof value === "string") continue;
+    if (typeof value !== "number" && typeof value !== "boolean") continue;
     node.value = value;
     changed = true;
   }
   return changed;
 }
 
+interface JsonSchema {
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  additionalProperties?: JsonSchema;
+}
+
+/** The keys that the schema knows at a path. */
 function keysAt(path: Path): readonly string[] {
-  let schema: unknown = StackConfig;
-  for (const part of [...path, null]) {
-    for (let inner = schema; isWrapper(inner); inner = inner.unwrap()) schema = inner.unwrap();
-    if (part === null || !isObject(schema)) break;
-    if ("element" in schema) schema = schema.element;
-    else if ("shape" in schema && isObject(schema.shape)) schema = schema.shape[String(part)];
-    else if ("valueType" in schema) schema = schema.valueType;
-    else return [];
+  let schema: JsonSchema | undefined = z.toJSONSchema(StackConfig, { io: "input" }) as JsonSchema;
+  for (const part of path) {
+    schema = typeof part === "number" ? schema?.items : (schema?.properties?.[part] ?? schema?.additionalProperties);
   }
-  return isObject(schema) && "shape" in schema && isObject(schema.shape) ? Object.keys(schema.shape) : [];
-}
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-function isWrapper(value: unknown): value is { unwrap(): unknown } {
-  return isObject(value) && typeof value["unwrap"] === "function" && !("element" in value);
+  return Object.keys(schema?.properties ?? {});
 }
 
 function issueFaults(source: Source, issue: z.core.$ZodIssue): Fault[] {
@@ -208,7 +210,11 @@ export function parseConfig(
   else faults.push(...entryFaults(source, parsed.data.workers, options.knownWorkers));
   if (parsed.success && faults.length === 0) return { ok: true, config: parsed.data };
   faults.sort((a, b) => a.line - b.line || a.col - b.col);
-  return { ok: false, faults: faults.slice(0, MAX_FAULTS) };
+  return { ok: false, faults: faults.filter(firstOfItsPlace).slice(0, MAX_FAULTS) };
+}
+
+function firstOfItsPlace(fault: Fault, index: number, all: readonly Fault[]): boolean {
+  return all.findIndex((other) => other.path === fault.path && other.line === fault.line) === index;
 }
 
 /** Reads a config file. A file that cannot be read is a fault like any other. */
