@@ -1,2 +1,3 @@
+export * from "./envelope.ts";
 export * from "./frames.ts";
 export * from "./ids.ts";

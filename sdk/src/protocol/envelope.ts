@@ -1,0 +1,209 @@
+// A frame as its envelope (every key but the payload, parsed) plus the untouched bytes of its payload.
+// One full scan per frame; it never looks inside the payload beyond finding where it ends. Works in browsers.
+import { BusError } from "../errors.ts";
+
+export interface Envelope {
+  /** Every envelope key except `data` and `result`. */
+  readonly head: Record<string, unknown>;
+  /** The JSON bytes of `data` (of `result` in an `invocationresult`); undefined when the key is absent. A view, not a copy. */
+  readonly payload: Uint8Array | undefined;
+}
+
+/** Where one key of the envelope has its value. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+function invalid(reason: string, at?: number): BusError {
+  const where = at === undefined ? "" : ` at byte ${at}`;
+  return new BusError("invalid_frame", `the frame is not a protocol message: ${reason}${where}`);
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function skipSpace(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (isSpace(bytes[i])) i += 1;
+  return i;
+}
+
+/** The position after the string that opens at `at`. */
+function skipString(bytes: Uint8Array, at: number): number {
+  let close = bytes.indexOf(QUOTE, at + 1);
+  while (close !== -1) {
+    let slashes = 0;
+    while (bytes[close - 1 - slashes] === BACKSLASH) slashes += 1;
+    if (slashes % 2 === 0) return close + 1;
+    close = bytes.indexOf(QUOTE, close + 1);
+  }
+  throw invalid("a string does not end", at);
+}
+
+const CLOSER_OF: Record<number, number | undefined> = { [OPEN_BRACE]: CLOSE_BRACE, [OPEN_BRACKET]: CLOSE_BRACKET };
+
+/** The position after the object or array that opens at `at`; brackets must pair by kind. */
+function skipContainer(bytes: Uint8Array, at: number): number {
+  const closers: number[] = [];
+  let i = at;
+  while (i < bytes.length) {
+    const byte = bytes[i];
+    if (byte === QUOTE) {
+      i = skipString(bytes, i);
+      continue;
+    }
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) closers.push(CLOSER_OF[byte] as number);
+    if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) popCloser(closers, byte, i);
+    i += 1;
+    if (closers.length === 0) return i;
+  }
+  throw invalid("an object or array does not end", at);
+}
+
+function popCloser(closers: number[], byte: number, at: number): void {
+  if (closers.pop() !== byte) throw invalid("brackets do not pair", at);
+}
+
+const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+
+/** The position after the number, `true`, `false` or `null` that starts at `at`. */
+function skipScalar(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (i < bytes.length && bytes[i] !== COMMA && bytes[i] !== CLOSE_BRACE && !isSpace(bytes[i])) i += 1;
+  if (!SCALAR.test(utf8.decode(bytes.subarray(at, i)))) throw invalid("a value is missing or malformed", at);
+  return i;
+}
+
+function skipValue(bytes: Uint8Array, at: number): number {
+  const byte = bytes[at];
+  if (byte === QUOTE) return skipString(bytes, at);
+  if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return skipContainer(bytes, at);
+  return skipScalar(bytes, at);
+}
+
+/** A key as a parser reads it: escapes are resolved, so that `"d\u0061ta"` is `data`. */
+function readKey(bytes: Uint8Array, from: number, to: number): string {
+  const text = utf8.decode(bytes.subarray(from, to));
+  return text.includes("\\") ? (JSON.parse(text) as string) : text.slice(1, -1);
+}
+
+/** Every key of the envelope with the span of its value, in order. Refuses a key that stands twice. */
+function scan(bytes: Uint8Array): Map<string, Span> {
+  const spans = new Map<string, Span>();
+  let i = skipSpace(bytes, 0);
+  if (bytes[i] !== OPEN_BRACE) throw invalid("it is not a JSON object", i);
+  i = skipSpace(bytes, i + 1);
+  if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, spans);
+  for (;;) {
+    i = skipSpace(bytes, scanMember(bytes, i, spans));
+    if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, spans);
+    if (bytes[i] !== COMMA) throw invalid("a ',' is missing", i);
+    i = skipSpace(bytes, i + 1);
+  }
+}
+
+/** Notes the member that starts at `at`; the position after its value. */
+function scanMember(bytes: Uint8Array, at: number, spans: Map<string, Span>): number {
+  if (bytes[at] !== QUOTE) throw invalid("a key is missing", at);
+  const afterKey = skipString(bytes, at);
+  const key = readKey(bytes, at, afterKey);
+  if (spans.has(key)) throw invalid(`the key '${key}' stands twice`, at);
+  const colon = skipSpace(bytes, afterKey);
+  if (bytes[colon] !== COLON) throw invalid("a ':' is missing", colon);
+  const from = skipSpace(bytes, colon + 1);
+  const to = skipValue(bytes, from);
+  spans.set(key, { from, to });
+  return to;
+}
+
+function ended(bytes: Uint8Array, brace: number, spans: Map<string, Span>): Map<string, Span> {
+  const rest = skipSpace(bytes, brace + 1);
+  if (rest < bytes.length) throw invalid("something follows the object", rest);
+  return spans;
+}
+
+/** The text of the frame with its payload values replaced by `0`: small, and strict JSON when the envelope is. */
+function headText(bytes: Uint8Array, payloads: readonly Span[]): string {
+  let text = "";
+  let from = 0;
+  for (const span of payloads) {
+    text += `${utf8.decode(bytes.subarray(from, span.from))}0`;
+    from = span.to;
+  }
+  return text + utf8.decode(bytes.subarray(from));
+}
+
+/**
+ * Splits a frame into head and payload.
+ * @throws BusError `invalid_frame` for anything but one JSON object whose keys are unique.
+ */
+export function decodeFrame(bytes: Uint8Array): Envelope {
+  try {
+    const spans = scan(bytes);
+    const data = spans.get("data");
+    const result = spans.get("result");
+    const payloads = [data, result].filter((span) => span !== undefined).sort((a, b) => a.from - b.from);
+    const head = JSON.parse(headText(bytes, payloads)) as Record<string, unknown>;
+    if (result !== undefined) delete head["result"];
+    if (data !== undefined) delete head["data"];
+    const span = head["type"] === "invocationresult" ? result : data;
+    return { head, payload: span === undefined ? undefined : bytes.subarray(span.from, span.to) };
+  } catch (thrown) {
+    if (thrown instanceof BusError) throw thrown;
+    throw invalid(thrown instanceof Error ? thrown.message : "unreadable");
+  }
+}
+
+/** Adds one member at the end of an object payload, where it wins in every parser over an earlier one of the same name. */
+export interface Splice {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The payload's bytes without the closing brace, and what closes it; undefined when the payload is no object. */
+function openObject(payload: Uint8Array, splice: Splice): { body: Uint8Array; tail: string } | undefined {
+  if (payload[0] !== OPEN_BRACE) return undefined;
+  const body = payload.subarray(0, payload.length - 1);
+  let last = body.length - 1;
+  while (isSpace(body[last])) last -= 1;
+  const comma = last === 0 ? "" : ",";
+  return { body, tail: `${comma}${JSON.stringify(splice.key)}:${JSON.stringify(splice.value)}}` };
+}
+
+/** One buffer of `before`, the payload's bytes, and `after`. */
+function join(before: string, body: Uint8Array, after: string): Uint8Array {
+  const start = encoder.encode(before);
+  const end = encoder.encode(after);
+  const out = new Uint8Array(start.length + body.length + end.length);
+  out.set(start, 0);
+  out.set(body, start.length);
+  out.set(end, start.length + body.length);
+  return out;
+}
+
+/** A frame's bytes: the head as given, then the payload, last and unchanged but for the optional splice into an object. */
+export function encodeFrame(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): Uint8Array {
+  const text = JSON.stringify(head);
+  if (payloadKey === undefined || payload === undefined) return encoder.encode(text);
+  const before = `${text.slice(0, -1)}${text === "{}" ? "" : ","}"${payloadKey}":`;
+  if (typeof payload === "string") {
+    if (splice === undefined) return encoder.encode(`${before}${payload}}`);
+    return encodeFrame(head, payloadKey, encoder.encode(payload), splice);
+  }
+  const opened = splice === undefined ? undefined : openObject(payload, splice);
+  return opened === undefined ? join(before, payload, "}") : join(before, opened.body, `${opened.tail}}`);
+}
