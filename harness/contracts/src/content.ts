@@ -31,6 +31,8 @@ export const Usage = z.object({
   cache_read: z.number().nonnegative().optional(),
   cache_write: z.number().nonnegative().optional(),
   cost_usd: z.number().nonnegative().optional(),
+  /** True when the answer was cut off before the vendor reported, and tokens were counted by us. */
+  estimated: z.boolean().optional(),
 });
 export type Usage = z.infer<typeof Usage>;
 
