@@ -41,6 +41,7 @@ const HUMAN_ONLY = [
   "!worker::list",
   "configuration::set",
   "harness::trigger",
+  "http::static",
   "ui::*",
 ];
 

@@ -1,0 +1,31 @@
+// The port between the HTTP listener and what answers: plain values, no sockets.
+
+export interface HttpRequest {
+  readonly method: string;
+  /** As it stands in the request line, without the query, not decoded. */
+  readonly path: string;
+  readonly query: string;
+  /** Lower-case names; repeats joined as Node joins them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The whole body. @throws BusError `payload_too_large` as soon as it is longer than `limit`. */
+  readBody(limit: number): Promise<Uint8Array>;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body?: Uint8Array | string;
+}
+
+/** Answers a request. Never throws. */
+export type HttpFront = (request: HttpRequest) => Promise<HttpResponse>;
+
+export function jsonResponse(status: number, value: unknown, headers: HttpResponse["headers"] = []): HttpResponse {
+  return {
+    status,
+    headers: [["content-type", "application/json"], ["x-content-type-options", "nosniff"], ...headers],
+    body: JSON.stringify(value),
+  };
+}

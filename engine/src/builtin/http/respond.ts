@@ -1,0 +1,75 @@
+// From what a function returned, or threw, to an HTTP response. Pure.
+import { type BusError, toBusError } from "@iii/sdk";
+import { type HttpResponse, jsonResponse } from "./port.ts";
+
+type Headers = [string, string][];
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** The listener sets these; a function that could set them could break the framing of the response. */
+const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade"]);
+
+function headerList(value: unknown): Headers {
+  const pairs: Headers = [];
+  if (Array.isArray(value)) {
+    for (const line of value) {
+      const colon = typeof line === "string" ? line.indexOf(":") : -1;
+      if (colon > 0)
+        pairs.push([
+          String(line).slice(0, colon).trim(),
+          String(line)
+            .slice(colon + 1)
+            .trim(),
+        ]);
+    }
+  } else if (isRecord(value)) {
+    for (const [name, text] of Object.entries(value)) pairs.push([name, String(text)]);
+  }
+  return pairs.filter(([name, text]) => HEADER_NAME.test(name) && !/[\r\n\0]/.test(text) && !OURS.has(name.toLowerCase()));
+}
+
+function statusOf(value: unknown): number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 200 && value <= 599 ? value : 200;
+}
+
+function bodyText(body: unknown, type: string | undefined): string {
+  if (type === undefined) return JSON.stringify(body);
+  if (body === null) return "";
+  return typeof body === "string" ? body : JSON.stringify(body);
+}
+
+/** A handler's return value `{status_code?, headers?, body?}` as a response; anything that is not an object is an empty 200. */
+export function fromReturn(value: unknown): HttpResponse {
+  const { status_code, headers: given, body = {} } = isRecord(value) ? value : {};
+  const headers = headerList(given);
+  const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1];
+  if (type === undefined) headers.push(["content-type", "application/json"]);
+  return { status: statusOf(status_code), headers, body: bodyText(body, type) };
+}
+
+const STATUS: Readonly<Record<string, number>> = {
+  invalid_payload: 400,
+  id_invalid: 400,
+  deserialization_error: 400,
+  payload_too_large: 413,
+  FORBIDDEN: 403,
+  session_busy: 409,
+  too_many_in_flight: 429,
+  store_unavailable: 503,
+};
+
+/** What a caller sees when the function threw: its code and words, and an id to find it in the log. */
+export function fromError(thrown: unknown, errorId: string): HttpResponse {
+  const error: BusError = toBusError(thrown);
+  if (error.code === "TIMEOUT") return { status: 504, headers: [] };
+  const details = error.details === undefined ? {} : { details: error.details };
+  return jsonResponse(STATUS[error.code] ?? 500, { error: { code: error.code, message: error.message, error_id: errorId, ...details } });
+}
+
+export const notFound = (): HttpResponse => jsonResponse(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
+export const notAllowed = (methods: readonly string[]): HttpResponse => ({ status: 405, headers: [["allow", methods.join(", ")]] });
+export const conditionNotMet = (): HttpResponse =>
+  jsonResponse(422, { error: { code: "CONDITION_NOT_MET", message: "the route's condition was not met" }, skipped: true });
