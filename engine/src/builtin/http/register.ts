@@ -144,8 +144,10 @@ export function httpBuiltin(options: HttpOptions = {}): HttpBuiltin {
     if (request.path === "/healthz" && isRead(request)) return healthz();
     const match = routes.match(request.method, request.path);
     if (match !== undefined) return answerRoute(engine, settings, request, match);
-    const file = mounts.serve(request);
-    if (file !== undefined) return file;
+    return mounts.serve(request) ?? unserved(request);
+  }
+
+  function unserved(request: HttpRequest): HttpResponse {
     const others = routes.methodsOf(request.path);
     if (others.length > 0) return notAllowed(others);
     if (request.path !== "/" || !isRead(request)) return notFound();

@@ -1,0 +1,134 @@
+// One HTTP listener: guards every request and every upgrade, hands requests to a front and upgrades to the bus. Knows no route.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { BusError } from "@iii/sdk";
+import type { HttpFront, HttpRequest, HttpResponse } from "../builtin/http/port.ts";
+import { type Refusal, refuse } from "./guard.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  /** What people read when the port is taken: what it is for, and what to set to move it. */
+  readonly purpose: { readonly name: string; readonly env: string; readonly key: string };
+  readonly allowedOrigins: readonly string[];
+  readonly front: HttpFront;
+  /** Takes over a guarded upgrade. The socket has no delay set. */
+  readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Takes no new connections and ends those that are left. */
+  close(): Promise<void>;
+}
+
+function joinedHeaders(request: IncomingMessage): Record<string, string> {
+  const pairs = Object.entries(request.headers).map(
+    ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")] as const,
+  );
+  return Object.fromEntries(pairs);
+}
+
+async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+  const tooLarge = () => new BusError("payload_too_large", `the request body is larger than ${limit} bytes`, { details: { limit } });
+  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequest {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const gone = new AbortController();
+  response.on("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return {
+    method: request.method ?? "GET",
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? "" : url.slice(mark + 1),
+    headers: joinedHeaders(request),
+    readBody: (limit) => readBody(request, limit),
+    signal: gone.signal,
+  };
+}
+
+function write(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
+  if (response.destroyed) return;
+  const body = answer.body === undefined ? Buffer.alloc(0) : Buffer.from(answer.body as string);
+  for (const [name, value] of answer.headers) response.appendHeader(name, value);
+  // A body that was not read to its end would be taken for the next request.
+  if (!request.complete) response.setHeader("connection", "close");
+  const isEmpty = answer.status === 204 || answer.status === 304;
+  if (!isEmpty) response.setHeader("content-length", body.byteLength);
+  response.writeHead(answer.status);
+  response.end(isEmpty || request.method === "HEAD" ? undefined : body);
+}
+
+function refusal(refused: Refusal): HttpResponse {
+  const body = JSON.stringify({ error: { code: "FORBIDDEN", message: refused.reason } });
+  return { status: refused.status, headers: [["content-type", "application/json"]], body };
+}
+
+function refuseUpgrade(socket: Duplex, refused: Refusal): void {
+  const body = JSON.stringify({ error: { code: "FORBIDDEN", message: refused.reason } });
+  const title = refused.status === 400 ? "Bad Request" : "Forbidden";
+  const head = `HTTP/1.1 ${refused.status} ${title}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`;
+  socket.end(`${head}\r\n\r\n${body}`);
+}
+
+function listenError(options: ListenOptions, error: NodeJS.ErrnoException): BusError {
+  const { name, env, key } = options.purpose;
+  if (error.code !== "EADDRINUSE")
+    return new BusError("io_error", `${name}: cannot listen on ${options.host}:${options.port}: ${error.message}`, { cause: error });
+  const message = `${name}: port ${options.port} is in use. Another engine may be running; else set ${env} or ${key} in config.yaml to a free port`;
+  return new BusError("port_in_use", message, { details: { port: options.port, env, key }, cause: error });
+}
+
+function wire(server: Server, options: ListenOptions): Set<Duplex> {
+  const upgraded = new Set<Duplex>();
+  server.on("request", (request, response) => {
+    const refused = refuse({ method: request.method ?? "GET", headers: request.headers, upgrade: false }, options.allowedOrigins);
+    const answer = refused === undefined ? options.front(toRequest(request, response)) : Promise.resolve(refusal(refused));
+    answer.then((value) => write(request, response, value)).catch(() => response.destroy());
+  });
+  server.on("upgrade", (request, socket, head) => {
+    socket.on("error", () => socket.destroy());
+    const refused = refuse({ method: request.method ?? "GET", headers: request.headers, upgrade: true }, options.allowedOrigins);
+    if (refused !== undefined) return refuseUpgrade(socket, refused);
+    if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
+    upgraded.add(socket);
+    socket.on("close", () => upgraded.delete(socket));
+    options.onUpgrade(request, socket, head);
+  });
+  return upgraded;
+}
+
+/** Opens a listener. @throws BusError `port_in_use`, saying which and how to change it. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const server = createServer({ noDelay: true, headersTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 32_768 });
+  const upgraded = wire(server, options);
+  await new Promise<void>((done, fail) => {
+    server.once("error", (error) => fail(listenError(options, error)));
+    server.listen({ host: options.host, port: options.port, exclusive: true }, done);
+  });
+  server.on("error", () => server.closeAllConnections());
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      for (const socket of upgraded) socket.destroy();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
