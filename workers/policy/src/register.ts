@@ -1,0 +1,22 @@
+// The policy worker: answers policy::check_permissions from the permissions file. Fails closed by not starting on a broken file.
+import { resolve } from "node:path";
+import { defineWorker, systemClock } from "@iii/sdk";
+import { z } from "zod";
+import { checkPermissions } from "./contract.ts";
+import { PermissionsFile } from "./file.ts";
+import { humanOnlyDenial, isHumanOnly } from "./human-only.ts";
+import { decide } from "./rules.ts";
+
+export const worker = defineWorker({
+  name: "policy",
+  config: z.object({ permissions_path: z.string().min(1).default("./iii-permissions.yaml") }),
+  async register(on, { config, root, log }) {
+    // A file on disk changes in real time, whatever clock the bus runs on.
+    const file = new PermissionsFile(resolve(root, config.permissions_path), { log, clock: systemClock });
+    await file.open();
+    on(checkPermissions, ({ function_id, args }) =>
+      isHumanOnly(function_id) ? humanOnlyDenial(function_id) : decide(file.rules, function_id, args ?? {}),
+    );
+    return { stop: () => file.close() };
+  },
+});
