@@ -1,0 +1,163 @@
+// Keeps one process running: starts it, starts it again with growing pauses when it dies, ends it with its whole group.
+import type { Clock, Timer } from "@iii/sdk";
+import type { Child, HostCommand, ProcessSpec, Spawner } from "./port.ts";
+
+const BACKOFF_CAP_MS = 10_000;
+const CRASH_WINDOW_MS = 30_000;
+const CRASH_LIMIT = 5;
+const LOOP_RETRY_MS = 30_000;
+const STOP_GRACE_MS = 10_000;
+const KEPT_LINES = 20;
+const LINE_LENGTH = 500;
+
+export type KeeperState = "stopped" | "running" | "backoff" | "crash_loop" | "ended";
+
+export interface KeeperEvents {
+  /** A new process runs. */
+  started(): void;
+  /** It is gone; `reason` says how, in words. */
+  ended(reason: string): void;
+  message(value: unknown): void;
+  line(stream: "stdout" | "stderr", text: string): void;
+}
+
+export interface Keeper {
+  readonly state: KeeperState;
+  readonly pid: number | undefined;
+  readonly restarts: number;
+  /** Why it is not running; undefined while it runs. */
+  readonly reason: string | undefined;
+  /** The last lines written to stderr, over restarts. */
+  readonly stderr: readonly string[];
+  start(): void;
+  /** Resolves when the process is gone: asked first, killed after a grace time. */
+  stop(): Promise<void>;
+  send(message: HostCommand): void;
+}
+
+interface KeeperOptions {
+  readonly spec: ProcessSpec;
+  readonly restart: { readonly policy: "on-failure" | "never"; readonly backoff_ms: number };
+  readonly clock: Clock;
+  readonly spawner: Spawner;
+  readonly events: KeeperEvents;
+}
+
+function exitReason(info: { code: number | null; signal: string | null; reason?: string }): string {
+  if (info.reason !== undefined) return info.reason;
+  return info.signal === null ? `exited with code ${info.code ?? "unknown"}` : `was ended by ${info.signal}`;
+}
+
+/** How long to wait before the next start, and whether this counts as a crash loop. */
+export function nextStart(crashes: readonly number[], streak: number, now: number, baseMs: number): { delay_ms: number; loop: boolean } {
+  const recent = crashes.filter((at) => now - at < CRASH_WINDOW_MS).length;
+  if (recent > CRASH_LIMIT) return { delay_ms: LOOP_RETRY_MS, loop: true };
+  return { delay_ms: Math.min(BACKOFF_CAP_MS, baseMs * 2 ** Math.max(0, streak - 1)), loop: false };
+}
+
+export function keepProcess(options: KeeperOptions): Keeper {
+  return new ProcessKeeper(options);
+}
+
+class ProcessKeeper implements Keeper {
+  state: KeeperState = "stopped";
+  restarts = 0;
+  reason: string | undefined;
+  readonly #options: KeeperOptions;
+  readonly #lines: string[] = [];
+  #child: Child | undefined;
+  #startedAt = 0;
+  #crashes: number[] = [];
+  #streak = 0;
+  #timer: Timer | undefined;
+  #stopping: { promise: Promise<void>; resolve: () => void } | undefined;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+  get stderr(): readonly string[] {
+    return this.#lines;
+  }
+
+  start(): void {
+    if (this.#child !== undefined) return;
+    this.#timer?.cancel();
+    const { clock, spawner, spec, events } = this.#options;
+    this.state = "running";
+    this.reason = undefined;
+    this.#startedAt = clock.now();
+    const child = spawner.spawn(spec, {
+      exit: (info) => this.#ended(exitReason(info)),
+      line: (stream, text) => this.#line(stream, text),
+      message: (value) => events.message(value),
+    });
+    // A process that could not be started has ended already.
+    if (this.state !== "running") return;
+    this.#child = child;
+    events.started();
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    this.#crashes = [];
+    this.#streak = 0;
+    if (this.#child === undefined) {
+      this.state = "stopped";
+      return;
+    }
+    if (this.#stopping === undefined) {
+      this.#stopping = Promise.withResolvers<void>();
+      this.#child.kill("SIGTERM");
+      this.#timer = this.#options.clock.setTimer(() => this.#child?.kill("SIGKILL"), STOP_GRACE_MS);
+    }
+    await this.#stopping.promise;
+  }
+
+  send(message: HostCommand): void {
+    this.#child?.send(message);
+  }
+
+  #line(stream: "stdout" | "stderr", text: string): void {
+    if (stream === "stderr") {
+      this.#lines.push(text.slice(0, LINE_LENGTH));
+      if (this.#lines.length > KEPT_LINES) this.#lines.shift();
+    }
+    this.#options.events.line(stream, text);
+  }
+
+  #ended(reason: string): void {
+    this.#child = undefined;
+    this.#timer?.cancel();
+    if (this.#stopping !== undefined) {
+      this.state = "stopped";
+      this.#stopping.resolve();
+      this.#stopping = undefined;
+      this.#options.events.ended("stopped");
+      return;
+    }
+    this.reason = reason;
+    this.#again();
+    this.#options.events.ended(reason);
+  }
+
+  #again(): void {
+    const { clock, restart } = this.#options;
+    if (restart.policy === "never") {
+      this.state = "ended";
+      return;
+    }
+    const now = clock.now();
+    this.#streak = now - this.#startedAt >= CRASH_WINDOW_MS ? 1 : this.#streak + 1;
+    this.#crashes = [...this.#crashes.filter((at) => now - at < CRASH_WINDOW_MS), now];
+    const next = nextStart(this.#crashes, this.#streak, now, restart.backoff_ms);
+    this.state = next.loop ? "crash_loop" : "backoff";
+    this.#timer = clock.setTimer(() => {
+      this.restarts += 1;
+      this.start();
+    }, next.delay_ms);
+  }
+}

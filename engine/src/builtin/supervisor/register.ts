@@ -1,0 +1,70 @@
+// The supervisor as a built-in: worker::*, and the health of everything that config.yaml names.
+
+import type { Builtin, EngineHost } from "../../host.ts";
+import type { WorkerSummary } from "../catalogue/contract.ts";
+import type { HealthReport } from "../http/contract.ts";
+import { workerList, workerRestart, workerStart, workerStop } from "./contract.ts";
+import type { Plan, PlanSource, Spawner } from "./port.ts";
+import { type Announced, Supervisor } from "./supervisor.ts";
+
+const OWNER = "iii-supervisor";
+
+export interface SupervisorOptions {
+  readonly plan: Plan;
+  readonly source: PlanSource;
+  readonly spawner: Spawner;
+  readonly onLine?: (process: string, stream: "stdout" | "stderr", text: string) => void;
+}
+
+export interface SupervisorBuiltin extends Builtin {
+  /** Starts the planned processes; call it when the engine can be reached. */
+  launch(): void;
+  health(): Promise<HealthReport>;
+  readonly hostPid: number | undefined;
+}
+
+async function readAnnounced(host: EngineHost): Promise<readonly Announced[]> {
+  const answer = (await host.invoke({ function_id: "engine::workers::list", payload: {} })) as { workers: readonly WorkerSummary[] };
+  return answer.workers.filter((worker) => worker.runtime !== "engine").map(({ name, pid }) => ({ name, pid }));
+}
+
+async function healthOf(host: EngineHost, supervisor: Supervisor): Promise<HealthReport> {
+  supervisor.setAnnounced(await readAnnounced(host));
+  const wanted = supervisor.list().filter((worker) => worker.state !== "stopped");
+  const isDown = (state: string) => state === "failed" || state === "crash_loop";
+  const failed = wanted.filter((worker) => isDown(worker.state)).map(({ name, reason }) => ({ name, reason: reason ?? "unknown" }));
+  const waiting = wanted.filter((worker) => worker.state !== "ready").map((worker) => worker.name);
+  const workers = wanted.filter((worker) => worker.state === "ready").map((worker) => worker.name);
+  const status = waiting.length === 0 ? "ready" : failed.length > 0 ? "degraded" : "starting";
+  return { status, workers, waiting, failed, durability: host.store.durability };
+}
+
+export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin {
+  let supervisor: Supervisor | undefined;
+  let host: EngineHost | undefined;
+
+  return {
+    name: "supervisor",
+    install(engine) {
+      host = engine;
+      const own = new Supervisor({ ...options, clock: engine.clock, log: engine.log });
+      supervisor = own;
+      engine.handle(OWNER, workerList, async () => {
+        own.setAnnounced(await readAnnounced(engine));
+        return { workers: own.list() };
+      });
+      engine.handle(OWNER, workerStart, async ({ name }) => ({ worker: await own.start(name) }));
+      engine.handle(OWNER, workerStop, async ({ name }) => ({ worker: await own.stop(name) }));
+      engine.handle(OWNER, workerRestart, async ({ name }) => ({ worker: await own.restart(name) }));
+      return { stop: () => own.stopAll() };
+    },
+    launch: () => supervisor?.startAll(options.plan),
+    health: async () => {
+      if (host === undefined || supervisor === undefined) throw new Error("the supervisor is not installed");
+      return healthOf(host, supervisor);
+    },
+    get hostPid() {
+      return supervisor?.hostPid;
+    },
+  };
+}

@@ -1,0 +1,256 @@
+// Runs what the plan names: one shared host process, own processes beside it; knows which workers are ready, and why one is not.
+import { BusError, type Clock, type Logger, type Timer } from "@iii/sdk";
+import type { WorkerSource, WorkerState, WorkerStatus } from "./contract.ts";
+import { type Keeper, keepProcess } from "./keeper.ts";
+import { HostReport, type Plan, type PlanSource, type Spawner, type WorkerPlan } from "./port.ts";
+
+const RETRY_MS = 500;
+const RETRY_CAP_MS = 10_000;
+
+/** A connection that has announced itself. */
+export interface Announced {
+  readonly name: string | null;
+  readonly pid: number | null;
+}
+
+export interface SupervisorDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly spawner: Spawner;
+  readonly source: PlanSource;
+  /** Every line that a child writes, with the name of its process. */
+  readonly onLine?: (process: string, stream: "stdout" | "stderr", text: string) => void;
+}
+
+interface Entry {
+  plan: WorkerPlan;
+  wanted: boolean;
+  keeper: Keeper | undefined;
+  /** Failed starts inside the host, one after the other. */
+  failures: number;
+  reason: string | undefined;
+  retry: Timer | undefined;
+  stopped: (() => void) | undefined;
+}
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #entries = new Map<string, Entry>();
+  #announced: readonly Announced[] = [];
+  #host: Keeper | undefined;
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts everything that the plan names. The plan has been checked before. */
+  startAll(plan: Plan): void {
+    for (const worker of plan.workers) this.#entries.set(worker.name, newEntry(worker));
+    this.#host = this.#keep("host", plan.host, { policy: "on-failure", backoff_ms: 500 });
+    if (plan.workers.some((worker) => worker.bundled !== undefined)) this.#host.start();
+    for (const entry of this.#entries.values()) entry.keeper = this.#ownProcess(entry.plan);
+    for (const entry of this.#entries.values()) entry.keeper?.start();
+  }
+
+  async stopAll(): Promise<void> {
+    for (const entry of this.#entries.values()) {
+      entry.wanted = false;
+      entry.retry?.cancel();
+    }
+    const keepers = [this.#host, ...[...this.#entries.values()].map((entry) => entry.keeper)];
+    await Promise.all(keepers.map((keeper) => keeper?.stop()));
+  }
+
+  /** Which connections have announced themselves now. */
+  setAnnounced(announced: readonly Announced[]): void {
+    this.#announced = announced;
+  }
+
+  get hostPid(): number | undefined {
+    return this.#host?.pid;
+  }
+
+  list(): WorkerStatus[] {
+    return [...this.#entries.values()].map((entry) => this.#status(entry));
+  }
+
+  async start(name: string): Promise<WorkerStatus> {
+    const entry = await this.#reread(name);
+    if (entry.wanted && this.#stateOf(entry) === "ready") return this.#status(entry);
+    return this.#launch(entry);
+  }
+
+  async restart(name: string): Promise<WorkerStatus> {
+    const fresh = await this.#deps.source.read();
+    if (!fresh.ok) throw planFault(fresh.faults);
+    if (this.#entries.has(name)) await this.#halt(this.#need(name));
+    return this.#launch(await this.#reread(name));
+  }
+
+  async stop(name: string): Promise<WorkerStatus> {
+    const entry = this.#need(name);
+    await this.#halt(entry);
+    return this.#status(entry);
+  }
+
+  #need(name: string): Entry {
+    const entry = this.#entries.get(name);
+    if (entry !== undefined) return entry;
+    throw new BusError("NOT_FOUND", `config.yaml names no worker '${name}'`, { details: { workers: [...this.#entries.keys()] } });
+  }
+
+  /** The entry as config.yaml has it now. A worker that runs keeps its old plan until it has been stopped. */
+  async #reread(name: string): Promise<Entry> {
+    const fresh = await this.#deps.source.read();
+    if (!fresh.ok) throw planFault(fresh.faults);
+    const plan = fresh.plan.workers.find((worker) => worker.name === name);
+    if (plan === undefined) {
+      const old = this.#entries.get(name);
+      if (old !== undefined && !old.wanted) this.#entries.delete(name);
+      throw new BusError("NOT_FOUND", `config.yaml names no enabled worker '${name}'`);
+    }
+    const old = this.#entries.get(name);
+    if (old?.wanted === true) return old;
+    const entry = newEntry(plan);
+    entry.wanted = false;
+    entry.keeper = this.#ownProcess(plan);
+    this.#entries.set(name, entry);
+    return entry;
+  }
+
+  #launch(entry: Entry): WorkerStatus {
+    entry.wanted = true;
+    entry.failures = 0;
+    entry.reason = undefined;
+    entry.keeper?.start();
+    if (entry.plan.bundled !== undefined) this.#startInHost(entry);
+    return this.#status(entry);
+  }
+
+  async #halt(entry: Entry): Promise<void> {
+    entry.wanted = false;
+    entry.retry?.cancel();
+    await entry.keeper?.stop();
+    if (entry.plan.bundled === undefined || this.#host?.state !== "running") return;
+    await new Promise<void>((resolve) => {
+      entry.stopped = resolve;
+      this.#host?.send({ type: "stop", name: entry.plan.name });
+    });
+  }
+
+  #startInHost(entry: Entry): void {
+    const { bundled } = entry.plan;
+    if (bundled === undefined || this.#host === undefined) return;
+    // A host that starts now is sent every wanted worker by `started`.
+    if (this.#host.state === "running" && this.#host.pid !== undefined) this.#host.send({ type: "start", worker: bundled });
+    else this.#host.start();
+  }
+
+  #ownProcess(plan: WorkerPlan): Keeper | undefined {
+    return plan.process === undefined ? undefined : this.#keep(plan.name, plan.process, plan.restart);
+  }
+
+  #keep(name: string, spec: Plan["host"], restart: WorkerPlan["restart"]): Keeper {
+    const { clock, spawner, log, onLine } = this.#deps;
+    const isHost = spec.ipc;
+    return keepProcess({
+      spec,
+      restart,
+      clock,
+      spawner,
+      events: {
+        started: () => {
+          log.info({ process: name }, `${name}: process started`);
+          if (isHost) this.#hostStarted();
+        },
+        ended: (reason) => {
+          if (reason !== "stopped") log.warn({ process: name, reason }, `${name}: process ${reason}`);
+          if (isHost) this.#hostEnded();
+        },
+        message: (value) => this.#report(value),
+        line: (stream, text) => onLine?.(name, stream, text),
+      },
+    });
+  }
+
+  #hostStarted(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.wanted && entry.plan.bundled !== undefined) this.#host?.send({ type: "start", worker: entry.plan.bundled });
+    }
+  }
+
+  #hostEnded(): void {
+    for (const entry of this.#entries.values()) {
+      entry.retry?.cancel();
+      entry.stopped?.();
+      entry.stopped = undefined;
+    }
+  }
+
+  #report(value: unknown): void {
+    const parsed = HostReport.safeParse(value);
+    const entry = parsed.success ? this.#entries.get(parsed.data.name) : undefined;
+    if (!parsed.success || entry === undefined) return;
+    if (parsed.data.type === "stopped") {
+      entry.stopped?.();
+      entry.stopped = undefined;
+      return;
+    }
+    if (parsed.data.type === "started") {
+      entry.failures = 0;
+      entry.reason = undefined;
+      return;
+    }
+    entry.reason = parsed.data.reason;
+    entry.failures += 1;
+    this.#deps.log.error({ worker: entry.plan.name, reason: entry.reason }, `worker ${entry.plan.name} cannot start: ${entry.reason}`);
+    const delay = Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** (entry.failures - 1));
+    entry.retry = this.#deps.clock.setTimer(() => {
+      if (entry.wanted) this.#startInHost(entry);
+    }, delay);
+  }
+
+  #isAnnounced(entry: Entry): boolean {
+    const pid = entry.keeper?.pid;
+    return this.#announced.some((one) => one.name === entry.plan.name || (pid !== undefined && one.pid === pid));
+  }
+
+  #stateOf(entry: Entry): WorkerState {
+    if (!entry.wanted) return "stopped";
+    const keeper = entry.plan.bundled === undefined ? entry.keeper : this.#host;
+    const running = entry.plan.source === "external" || keeper?.state === "running";
+    if (running && this.#isAnnounced(entry)) return "ready";
+    if (entry.plan.source === "external") return "waiting";
+    if (keeper?.state === "crash_loop") return "crash_loop";
+    return running && entry.reason === undefined ? "starting" : "failed";
+  }
+
+  #status(entry: Entry): WorkerStatus {
+    const keeper = entry.plan.bundled === undefined ? entry.keeper : this.#host;
+    const state = this.#stateOf(entry);
+    return {
+      name: entry.plan.name,
+      source: entry.plan.source,
+      state,
+      pid: keeper?.pid ?? null,
+      restarts: keeper?.restarts ?? 0,
+      reason: reasonFor(state, entry.reason ?? keeper?.reason, entry.plan.source),
+      stderr: state === "failed" || state === "crash_loop" ? [...(keeper?.stderr ?? [])] : [],
+    };
+  }
+}
+
+function newEntry(plan: WorkerPlan): Entry {
+  return { plan, wanted: true, keeper: undefined, failures: 0, reason: undefined, retry: undefined, stopped: undefined };
+}
+
+function planFault(faults: readonly string[]): BusError {
+  return new BusError("config_invalid", `config.yaml was not applied:\n${faults.join("\n")}`, { details: { faults } });
+}
+
+function reasonFor(state: WorkerState, reason: string | undefined, source: WorkerSource): string | null {
+  if (state === "ready" || state === "stopped") return null;
+  if (state === "waiting") return "external: not connected yet";
+  if (reason !== undefined) return reason;
+  return source === "bundled" ? "starting" : "its process runs, but has not announced itself on the bus";
+}
