@@ -1,0 +1,275 @@
+// The life of a call: admitted, routed, answered once, timed out or cancelled. Changes the tables it is given and returns effects.
+import type { ErrorBody } from "@iii/sdk";
+import { type Action, encodeFrame, type Origin } from "@iii/sdk/protocol";
+import { withBaggage } from "./baggage.ts";
+import type { Effect, Outcome } from "./effects.ts";
+import type { Invocation } from "./pending.ts";
+import type { Core } from "./state.ts";
+import { type Connection, startRunning, stopRunning } from "./workers.ts";
+
+export interface CallRequest {
+  /** The calling connection; null when the engine calls. */
+  readonly caller: Connection | null;
+  /** Where the answer goes; undefined when none is wanted. */
+  readonly client_id: string | undefined;
+  readonly function_id: string;
+  readonly payload: Uint8Array | undefined;
+  readonly metadata?: unknown;
+  readonly traceparent?: string | undefined;
+  readonly baggage?: string | undefined;
+  readonly action?: Action | undefined;
+  readonly timeout_ms?: number | undefined;
+  /** The invocation this call says it is nested in; believed only when the caller is running it. */
+  readonly parent?: string | undefined;
+  /** The caller marks the call itself. */
+  readonly marked?: boolean;
+  /** For calls that the engine makes: the mark and depth that the work carried, and an id that is known already. */
+  readonly origin?: Origin | undefined;
+  readonly depth?: number | undefined;
+  readonly id?: string | undefined;
+}
+
+/** What the engine established about a call. */
+interface Admission {
+  readonly origin: Origin;
+  readonly direct: boolean;
+  readonly depth: number;
+  readonly deadline: number | null;
+  readonly parent: string | undefined;
+}
+
+const ENQUEUE = "engine::queue::enqueue";
+const NULL_PAYLOAD = "null";
+
+function error(code: string, message: string): ErrorBody {
+  return { code, message };
+}
+
+function deadlineOf(core: Core, timeout_ms: number | undefined, outer: number | null, now: number): number | null {
+  const own = timeout_ms === 0 ? null : now + (timeout_ms ?? core.limits.call_timeout_ms);
+  if (own === null) return outer;
+  return outer === null ? own : Math.min(own, outer);
+}
+
+/** Origin, depth and deadline of a call: what the caller claims can only lower its rights. */
+function admit(core: Core, request: CallRequest, now: number): Admission {
+  const { caller } = request;
+  if (caller === null) {
+    const { origin = "engine", depth = 0, timeout_ms } = request;
+    return { origin, direct: false, depth, deadline: deadlineOf(core, timeout_ms, null, now), parent: undefined };
+  }
+  const parent = request.parent === undefined ? undefined : caller.running.get(request.parent);
+  const inherited = parent === undefined ? caller.agent_calls > 0 : parent.origin === "agent";
+  const marked = request.marked === true;
+  return {
+    origin: marked || inherited ? "agent" : caller.kind,
+    direct: marked && !inherited,
+    depth: parent === undefined ? 0 : parent.depth + 1,
+    deadline: deadlineOf(core, request.timeout_ms, parent?.deadline ?? null, now),
+    parent: parent?.id,
+  };
+}
+
+/** Answers the caller that its call did not happen. */
+function refuse(request: CallRequest, reason: ErrorBody, out: Effect[]): void {
+  const { caller, client_id, function_id } = request;
+  if (client_id === undefined) return;
+  if (caller === null) {
+    out.push({ type: "settle", id: client_id, outcome: { error: reason } });
+    return;
+  }
+  const trace = traceOf(request);
+  const head = { type: "invocationresult", invocation_id: client_id, function_id, error: reason, ...trace };
+  out.push({ type: "send", conn: caller.id, from: caller.id, head });
+}
+
+function traceOf(from: { traceparent?: string | undefined; baggage?: string | undefined }): object {
+  const { traceparent, baggage } = from;
+  return { ...(traceparent === undefined ? {} : { traceparent }), ...(baggage === undefined ? {} : { baggage }) };
+}
+
+/** Why this call may not start, if so. The access rules stand before the question whether anyone serves the id. */
+function objection(core: Core, request: CallRequest, admission: Admission): ErrorBody | undefined {
+  const { caller, function_id } = request;
+  const kind = caller?.kind ?? "engine";
+  const refused = core.access.refuseCall(function_id, { origin: admission.origin, direct: admission.direct, kind });
+  if (refused !== undefined) return refused;
+  if (admission.depth > core.limits.max_depth) {
+    return error("depth_exceeded", `'${function_id}' would be nested deeper than ${core.limits.max_depth} calls`);
+  }
+  if (caller !== null && caller.made.size >= core.limits.max_in_flight) {
+    return error("too_many_in_flight", `this connection already waits for ${core.limits.max_in_flight} calls`);
+  }
+  return undefined;
+}
+
+/** Starts a call, or answers why not. */
+export function call(core: Core, request: CallRequest, now: number, out: Effect[]): void {
+  const admission = admit(core, request, now);
+  const refused = objection(core, request, admission);
+  if (refused !== undefined) return refuse(request, refused, out);
+  if (request.action?.type === "enqueue") return start(core, enqueueRequest(core, request, admission), admission, out);
+  start(core, request, admission, out);
+}
+
+/** The same call as work for the queue. The mark goes with it. */
+function enqueueRequest(core: Core, request: CallRequest, admission: Admission): CallRequest {
+  const { function_id, traceparent, baggage, action, payload } = request;
+  const { queue, delay_ms, dedupe_key } = action as Extract<Action, { type: "enqueue" }>;
+  const head = {
+    queue,
+    function_id,
+    messageReceiptId: core.uuid(),
+    traceparent: traceparent ?? null,
+    baggage: baggage ?? null,
+    origin: admission.origin,
+    ...(delay_ms === undefined ? {} : { delay_ms }),
+    ...(dedupe_key === undefined ? {} : { dedupe_key }),
+  };
+  return { ...request, function_id: ENQUEUE, payload: encodeFrame(head, "data", payload ?? NULL_PAYLOAD), action: undefined };
+}
+
+function start(core: Core, request: CallRequest, admission: Admission, out: Effect[]): void {
+  const { function_id, caller } = request;
+  if (core.functions.isBuiltin(function_id)) return run(core, request, admission, out);
+  const owner = core.functions.serving(function_id);
+  const executor = owner === undefined ? undefined : core.connections.get(owner.conn);
+  if (executor === undefined) return refuse(request, notServed(function_id), out);
+  if (executor.running.size >= core.limits.max_in_flight) {
+    const reason = error("too_many_in_flight", `the worker of '${function_id}' already runs ${executor.running.size} calls`);
+    return refuse(request, reason, out);
+  }
+  const invocation = record(core, request, admission, executor.id);
+  startRunning(executor, invocation);
+  const { traceparent, metadata } = request;
+  const traced = traceparent !== undefined || request.baggage !== undefined;
+  const baggage = traced ? withBaggage(request.baggage, "iii.function.id", function_id) : undefined;
+  const head = {
+    type: "invokefunction",
+    invocation_id: invocation.id,
+    function_id,
+    ...traceOf({ traceparent, baggage }),
+    ...(metadata === undefined ? {} : { metadata }),
+    context: contextOf(request, admission),
+  };
+  const splice = caller === null ? {} : { splice: { key: "_caller_worker_id", value: caller.id } };
+  const payload = request.payload ?? NULL_PAYLOAD;
+  out.push({ type: "send", conn: executor.id, from: caller?.id ?? null, head, payloadKey: "data", payload, ...splice });
+}
+
+function notServed(function_id: string): ErrorBody {
+  if (function_id === ENQUEUE) return error("enqueue_error", "no queue provider is installed");
+  return error("function_not_found", `nobody on the bus serves '${function_id}' now`);
+}
+
+function contextOf(request: CallRequest, { origin, deadline, depth }: Admission) {
+  return { caller: request.caller?.id ?? "engine", origin, deadline_ms: deadline, depth };
+}
+
+function run(core: Core, request: CallRequest, admission: Admission, out: Effect[]): void {
+  const { function_id, payload, metadata, traceparent, baggage } = request;
+  const { id } = record(core, request, admission, null);
+  const { parent, direct } = admission;
+  const context = contextOf(request, admission);
+  const caller = request.caller?.id ?? null;
+  out.push({ type: "run", run: { id, function_id, payload, metadata, context, parent, traceparent, baggage, caller, direct } });
+}
+
+function record(core: Core, request: CallRequest, admission: Admission, executor: string | null): Invocation {
+  const { caller, client_id, function_id, traceparent, baggage } = request;
+  const { origin, depth, deadline, parent } = admission;
+  const id = request.id ?? core.uuid();
+  const about = { id, function_id, caller: caller?.id ?? null, client_id, executor };
+  const invocation: Invocation = { ...about, origin, depth, parent, traceparent, baggage, deadline, cancelled: false };
+  core.invocations.add(invocation);
+  if (caller !== null) {
+    caller.made.add(id);
+    if (client_id !== undefined) caller.calls.set(client_id, id);
+  }
+  return invocation;
+}
+
+/** Ends a call: out of the tables, and its outcome to whoever waits. A second end does nothing. */
+export function settle(core: Core, id: string, outcome: Outcome, out: Effect[]): void {
+  const invocation = core.invocations.remove(id);
+  if (invocation === undefined) return;
+  const { client_id, function_id, executor } = invocation;
+  if (invocation.caller === null) {
+    if (client_id !== undefined) out.push({ type: "settle", id: client_id, outcome });
+    return;
+  }
+  const caller = core.connections.get(invocation.caller);
+  caller?.made.delete(id);
+  if (client_id === undefined || caller === undefined) return;
+  if (caller.calls.get(client_id) === id) caller.calls.delete(client_id);
+  const failed = outcome.error === undefined ? {} : { error: outcome.error };
+  const head = { type: "invocationresult", invocation_id: client_id, function_id, ...failed, ...traceOf(invocation) };
+  const result =
+    outcome.error === undefined && outcome.payload !== undefined ? { payloadKey: "result" as const, payload: outcome.payload } : {};
+  out.push({ type: "send", conn: caller.id, from: executor, head, ...result });
+}
+
+/** An executor answers. Only the connection that the call was routed to can, and only once. */
+export function answer(core: Core, conn: Connection, id: string, outcome: Outcome, out: Effect[]): void {
+  const invocation = conn.running.get(id);
+  if (invocation === undefined) {
+    out.push({ type: "note", level: "debug", message: "an answer to nothing outstanding is ignored", fields: { worker_id: conn.id } });
+    return;
+  }
+  stopRunning(conn, invocation);
+  settle(core, id, outcome, out);
+}
+
+/** Tells the executor that nobody waits any more. */
+function tellCancel(core: Core, invocation: Invocation, out: Effect[]): void {
+  const { executor, id } = invocation;
+  if (executor === null || invocation.cancelled || !core.connections.has(executor)) return;
+  out.push({ type: "send", conn: executor, from: null, head: { type: "cancel", invocation_id: id } });
+}
+
+/** The caller no longer wants the answer: the executor has a moment to stop and answer, then the call ends as `cancelled`. */
+export function cancel(core: Core, id: string | undefined, now: number, out: Effect[]): void {
+  const invocation = id === undefined ? undefined : core.invocations.get(id);
+  if (invocation === undefined || invocation.cancelled) return;
+  tellCancel(core, invocation, out);
+  invocation.cancelled = true;
+  core.invocations.shorten(invocation, now + core.limits.cancel_grace_ms);
+}
+
+/**
+ * Forgets that the executor runs a call that has ended for its caller. An agent's call is kept until its executor answers:
+ * what runs on past the deadline still runs on the agent's behalf.
+ */
+function abandon(core: Core, invocation: Invocation): void {
+  const executor = invocation.executor === null ? undefined : core.connections.get(invocation.executor);
+  if (executor !== undefined && invocation.origin !== "agent") stopRunning(executor, invocation);
+}
+
+/** Ends every call whose deadline has passed. */
+export function expire(core: Core, now: number, out: Effect[]): void {
+  for (const invocation of core.invocations.takeDue(now)) {
+    tellCancel(core, invocation, out);
+    abandon(core, invocation);
+    const reason = invocation.cancelled
+      ? error("cancelled", `'${invocation.function_id}' was cancelled and did not answer in time`)
+      : error("TIMEOUT", `'${invocation.function_id}' did not answer before its deadline`);
+    settle(core, invocation.id, { error: reason }, out);
+  }
+}
+
+/** The executor's or the caller's connection is gone: waiting callers hear it, executors may stop. */
+export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
+  for (const invocation of conn.running.values()) {
+    settle(core, invocation.id, { error: error("invocation_stopped", "Invocation stopped") }, out);
+  }
+  conn.running.clear();
+  conn.agent_calls = 0;
+  for (const id of conn.made) {
+    const invocation = core.invocations.remove(id);
+    if (invocation === undefined) continue;
+    tellCancel(core, invocation, out);
+    abandon(core, invocation);
+  }
+  conn.made.clear();
+  conn.calls.clear();
+}

@@ -1,0 +1,142 @@
+// What workers register: functions, trigger types and bindings. Refusals answer where the protocol has an answer, else they are noted.
+import type { ErrorBody } from "@iii/sdk";
+import { FunctionId } from "@iii/sdk/protocol";
+import type { BindingData, Effect } from "./effects.ts";
+import type { Core } from "./state.ts";
+import type { Connection } from "./workers.ts";
+
+type Head = Record<string, unknown>;
+
+export function text(head: Head, key: string): string | undefined {
+  const value = head[key];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function note(message: string, fields: Record<string, unknown>): Effect {
+  return { type: "note", level: "warn", message, fields };
+}
+
+export function registerFunction(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = FunctionId.safeParse(head["id"]);
+  if (!id.success) {
+    out.push(note("a function with an unusable id was not registered", { worker_id: conn.id, code: "id_invalid" }));
+    return;
+  }
+  const function_id = id.data;
+  if (!conn.functions.has(function_id) && conn.functions.size >= core.limits.max_functions) {
+    out.push(note("the connection has too many functions", { worker_id: conn.id, function_id, code: "quota_exceeded" }));
+    return;
+  }
+  const { metadata, request_format, response_format } = head;
+  const claim = core.functions.claim(conn.id, {
+    id: function_id,
+    description: text(head, "description"),
+    metadata,
+    request_format,
+    response_format,
+  });
+  conn.functions.add(function_id);
+  if (claim === "taken") {
+    out.push(note("a built-in function id cannot be claimed", { worker_id: conn.id, function_id, code: "function_owned" }));
+    return;
+  }
+  out.push({ type: "functions", added: [function_id], removed: [] });
+}
+
+export function unregisterFunction(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = text(head, "id");
+  if (id === undefined || !conn.functions.delete(id)) return;
+  const left = core.functions.release(conn.id, id);
+  if (left === "removed") out.push({ type: "functions", added: [], removed: [id] });
+  if (left === "moved") out.push({ type: "functions", added: [id], removed: [] });
+}
+
+export function registerTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = text(head, "id");
+  if (id === undefined) return;
+  const { trigger_request_format, call_request_format } = head;
+  const info = { id, description: text(head, "description") ?? "", trigger_request_format, call_request_format };
+  if (core.triggers.provide(conn.id, info, out)) conn.types.add(id);
+  else out.push(note("a built-in trigger type cannot be claimed", { worker_id: conn.id, trigger_type: id }));
+}
+
+export function unregisterTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = text(head, "id");
+  if (id !== undefined && conn.types.delete(id)) core.triggers.unprovide(conn.id, id, out);
+}
+
+function sendRefusal(
+  conn: string,
+  about: { id: string; trigger_type: string; function_id: string },
+  error: ErrorBody,
+  out: Effect[],
+): void {
+  const { id, trigger_type, function_id } = about;
+  const head = { type: "triggerregistrationresult", id, trigger_type, function_id, error };
+  out.push({ type: "send", conn, from: null, head });
+}
+
+/** Why this connection may not bind this trigger, if so. */
+function bindingObjection(core: Core, conn: Connection, wanted: BindingData): ErrorBody | undefined {
+  const held = core.triggers.get(wanted.id);
+  if (held !== undefined && held.worker_id !== conn.id) {
+    const same = held.trigger_type === wanted.trigger_type && held.function_id === wanted.function_id;
+    if (!same) return { code: "trigger_registration_failed", message: `the trigger id '${wanted.id}' belongs to another connection` };
+  }
+  if (held === undefined && conn.bindings.size >= core.limits.max_triggers) {
+    return { code: "quota_exceeded", message: `a connection may hold ${core.limits.max_triggers} triggers` };
+  }
+  const origin = conn.agent_calls > 0 ? "agent" : conn.kind;
+  return core.access.refuseCall(wanted.function_id, { origin, direct: false, kind: conn.kind });
+}
+
+export function registerTrigger(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = text(head, "id");
+  if (id === undefined) return;
+  const trigger_type = text(head, "trigger_type") ?? "";
+  const function_id = text(head, "function_id") ?? "";
+  const { config = null, metadata } = head;
+  const binding: BindingData = { id, trigger_type, function_id, config, metadata, worker_id: conn.id };
+  const missing = trigger_type === "" ? "trigger_type" : function_id === "" ? "function_id" : undefined;
+  const refused =
+    missing === undefined
+      ? bindingObjection(core, conn, binding)
+      : { code: "trigger_registration_failed", message: `'${missing}' is missing or no text` };
+  if (refused !== undefined) return sendRefusal(conn.id, binding, refused, out);
+  const held = core.triggers.get(id)?.worker_id;
+  if (typeof held === "string" && held !== conn.id) core.connections.get(held)?.bindings.delete(id);
+  conn.bindings.add(id);
+  core.triggers.bind(binding, out);
+}
+
+/** Removes a binding that the connection owns, or that nobody owns. */
+export function unregisterTrigger(core: Core, conn: Connection, id: string | undefined, out: Effect[]): boolean {
+  const held = id === undefined ? undefined : core.triggers.get(id);
+  if (id === undefined || held === undefined) return false;
+  if (held.worker_id !== null && held.worker_id !== conn.id) {
+    out.push(note("a trigger of another connection was not unregistered", { worker_id: conn.id, trigger_id: id }));
+    return false;
+  }
+  conn.bindings.delete(id);
+  core.triggers.unbind(id, out);
+  return true;
+}
+
+/** A provider says how a registration went. Only the type's provider is believed; a refusal goes on to who asked. */
+export function triggerResult(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+  const id = text(head, "id");
+  const binding = id === undefined ? undefined : core.triggers.get(id);
+  const { error } = head;
+  if (binding === undefined || error === undefined || error === null) return;
+  if (core.triggers.provider(binding.trigger_type)?.conn !== conn.id) return;
+  core.triggers.park(binding.id);
+  if (binding.worker_id !== null) sendRefusal(binding.worker_id, binding, error as ErrorBody, out);
+}
+
+/** A built-in type refused a binding: it is forgotten and its owner is told. */
+export function bindRefused(core: Core, binding: BindingData, error: ErrorBody, out: Effect[]): void {
+  core.triggers.drop(binding.id);
+  if (binding.worker_id === null) return;
+  core.connections.get(binding.worker_id)?.bindings.delete(binding.id);
+  sendRefusal(binding.worker_id, binding, error, out);
+}

@@ -1,0 +1,59 @@
+// The live connections and what each of them holds: functions, triggers, calls made and calls running.
+import type { Invocation } from "./pending.ts";
+
+/** What a connection said about itself in `engine::workers::register`. */
+export interface Announcement {
+  readonly name: string | undefined;
+  readonly description: string | undefined;
+  readonly version: string | undefined;
+  readonly runtime: string | undefined;
+  readonly os: string | undefined;
+  readonly pid: number | undefined;
+  readonly isolation: string | undefined;
+}
+
+export interface Connection {
+  readonly id: string;
+  readonly token: string;
+  readonly kind: "worker" | "browser";
+  readonly remote: string | undefined;
+  readonly connected_at: number;
+  announced: Announcement | undefined;
+  /** Ids it registered, also those that another owner serves. */
+  readonly functions: Set<string>;
+  readonly types: Set<string>;
+  readonly bindings: Set<string>;
+  /** Calls it made and waits for, by the engine's id. */
+  readonly made: Set<string>;
+  /** The engine's id by the id that the client chose. */
+  readonly calls: Map<string, string>;
+  /** Calls it is running, by the engine's id. An agent's call stays here until it is answered, even past its deadline. */
+  readonly running: Map<string, Invocation>;
+  agent_calls: number;
+  /** One unreadable frame has been noted; more are ignored quietly. */
+  warned: boolean;
+}
+
+export function newConnection(spec: Pick<Connection, "id" | "token" | "kind" | "remote" | "connected_at">): Connection {
+  return {
+    ...spec,
+    announced: undefined,
+    functions: new Set(),
+    types: new Set(),
+    bindings: new Set(),
+    made: new Set(),
+    calls: new Map(),
+    running: new Map(),
+    agent_calls: 0,
+    warned: false,
+  };
+}
+
+export function startRunning(conn: Connection, invocation: Invocation): void {
+  conn.running.set(invocation.id, invocation);
+  if (invocation.origin === "agent") conn.agent_calls += 1;
+}
+
+export function stopRunning(conn: Connection, invocation: Invocation): void {
+  if (conn.running.delete(invocation.id) && invocation.origin === "agent") conn.agent_calls -= 1;
+}
