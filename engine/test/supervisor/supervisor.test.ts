@@ -1,0 +1,176 @@
+import { silentLogger } from "@iii/sdk";
+import { ManualClock } from "@iii/sdk/testing";
+import { expect, test } from "vitest";
+import { nextStart } from "../../src/builtin/supervisor/keeper.ts";
+import type { ChildEvents, HostCommand, Plan, ProcessSpec, Spawner, WorkerPlan } from "../../src/builtin/supervisor/port.ts";
+import { Supervisor } from "../../src/builtin/supervisor/supervisor.ts";
+
+interface FakeChild {
+  readonly name: string;
+  readonly pid: number;
+  readonly events: ChildEvents;
+  readonly sent: HostCommand[];
+  readonly signals: string[];
+}
+
+/** Processes that only do what a test tells them; SIGKILL alone always ends them. */
+function fakeSpawner(): Spawner & { children: FakeChild[]; last(name: string): FakeChild; running: Set<number> } {
+  const children: FakeChild[] = [];
+  const running = new Set<number>();
+  return {
+    children,
+    running,
+    last(name) {
+      const found = children.findLast((child) => child.name === name);
+      if (found === undefined) throw new Error(`no process ${name}`);
+      return found;
+    },
+    spawn(spec, events) {
+      const child: FakeChild = { name: spec.argv[0] ?? "", pid: 100 + children.length, events, sent: [], signals: [] };
+      children.push(child);
+      running.add(child.pid);
+      return {
+        pid: child.pid,
+        send: (message) => child.sent.push(message),
+        kill(signal) {
+          child.signals.push(signal);
+          if (signal === "SIGKILL" && running.delete(child.pid)) events.exit({ code: null, signal });
+        },
+      };
+    },
+  };
+}
+
+const spec = (name: string, ipc = false): ProcessSpec => ({ argv: [name], env: {}, cwd: "/", ipc });
+const restart = { policy: "on-failure", backoff_ms: 500 } as const;
+const bundled = (name: string): WorkerPlan => ({
+  name,
+  source: "bundled",
+  bundled: { name, module: `/w/${name}/register.ts`, config: {}, root: "/" },
+  restart,
+});
+const own = (name: string): WorkerPlan => ({ name, source: "isolated", process: spec(name), restart });
+
+function setup(workers: readonly WorkerPlan[]) {
+  const clock = new ManualClock();
+  const spawner = fakeSpawner();
+  let plan: Plan = { host: spec("host", true), workers };
+  const supervisor = new Supervisor({
+    clock,
+    spawner,
+    log: silentLogger,
+    source: { read: async () => ({ ok: true, plan }) },
+  });
+  supervisor.startAll(plan);
+  return { clock, spawner, supervisor, edit: (next: readonly WorkerPlan[]) => (plan = { ...plan, workers: next }) };
+}
+const stateOf = (supervisor: Supervisor, name: string) => supervisor.list().find((worker) => worker.name === name);
+
+test("bundled workers share the host process, and an isolated one has its own", () => {
+  const { spawner } = setup([bundled("policy"), bundled("session"), own("shell")]);
+  expect(spawner.children.map((child) => child.name)).toEqual(["host", "shell"]);
+  expect(spawner.last("host").sent.map((command) => (command.type === "start" ? command.worker.name : ""))).toEqual(["policy", "session"]);
+});
+
+test("a worker is ready once it has announced itself, by its name or by the pid of its process", () => {
+  const { spawner, supervisor } = setup([bundled("policy"), own("shell")]);
+  expect(supervisor.list().map((worker) => worker.state)).toEqual(["starting", "starting"]);
+  supervisor.setAnnounced([
+    { name: "policy", pid: 1 },
+    { name: "some-host:1", pid: spawner.last("shell").pid },
+  ]);
+  expect(supervisor.list().map((worker) => worker.state)).toEqual(["ready", "ready"]);
+});
+
+test("a dead host takes its workers out of ready, and a new one gets all of them again", async () => {
+  const { clock, spawner, supervisor } = setup([bundled("policy"), own("shell")]);
+  supervisor.setAnnounced([{ name: "policy", pid: 1 }]);
+  spawner.last("host").events.exit({ code: null, signal: "SIGKILL" });
+  expect(stateOf(supervisor, "policy")).toMatchObject({ state: "failed", reason: "was ended by SIGKILL" });
+  await clock.advance(499);
+  expect(spawner.children).toHaveLength(2);
+  await clock.advance(1);
+  expect(spawner.last("host").sent).toHaveLength(1);
+  expect(stateOf(supervisor, "policy")).toMatchObject({ state: "ready", restarts: 1 });
+});
+
+test("a worker that cannot start is reported with its reason, tried again, and the rest stay up", async () => {
+  const { clock, spawner, supervisor } = setup([bundled("policy"), bundled("session")]);
+  const host = spawner.last("host");
+  supervisor.setAnnounced([{ name: "session", pid: 1 }]);
+  host.events.message({ type: "failed", name: "policy", reason: "iii-permissions.yaml:3:1 broken" });
+  expect(stateOf(supervisor, "policy")).toMatchObject({ state: "failed", reason: "iii-permissions.yaml:3:1 broken" });
+  expect(stateOf(supervisor, "session")?.state).toBe("ready");
+  await clock.advance(500);
+  expect(host.sent.at(-1)).toMatchObject({ type: "start", worker: { name: "policy" } });
+  host.events.message({ type: "started", name: "policy" });
+  supervisor.setAnnounced([{ name: "policy", pid: 1 }]);
+  expect(stateOf(supervisor, "policy")).toMatchObject({ state: "ready", reason: null });
+});
+
+test.each([
+  ["the first crash waits the base time", [0], 1, { delay_ms: 500, loop: false }],
+  ["each further one twice as long", [0, 1, 2], 3, { delay_ms: 2_000, loop: false }],
+  ["never longer than ten seconds", [0], 30, { delay_ms: 10_000, loop: false }],
+  ["more than five in thirty seconds is a crash loop", [0, 1, 2, 3, 4, 5], 6, { delay_ms: 30_000, loop: true }],
+])("%s", (_title, crashes, streak, expected) => {
+  expect(nextStart(crashes, streak, 10, 500)).toEqual(expected);
+});
+
+test("a crash loop is named, keeps the last words of the process, and is still tried", async () => {
+  const { clock, spawner, supervisor } = setup([own("shell")]);
+  for (let crash = 0; crash < 6; crash += 1) {
+    spawner.last("shell").events.line("stderr", `crash ${crash}`);
+    spawner.last("shell").events.exit({ code: 1, signal: null });
+    if (crash < 5) await clock.advance(500 * 2 ** crash);
+  }
+  expect(stateOf(supervisor, "shell")).toMatchObject({ state: "crash_loop", reason: "exited with code 1" });
+  expect(stateOf(supervisor, "shell")?.stderr).toContain("crash 5");
+  await clock.advance(30_000);
+  expect(stateOf(supervisor, "shell")?.state).toBe("starting");
+});
+
+test("stop asks first, kills the group after ten seconds, and does not start it again", async () => {
+  const { clock, spawner, supervisor } = setup([own("shell")]);
+  const stopped = supervisor.stop("shell");
+  expect(spawner.last("shell").signals).toEqual(["SIGTERM"]);
+  await clock.advance(10_000);
+  expect((await stopped).state).toBe("stopped");
+  expect(spawner.last("shell").signals).toEqual(["SIGTERM", "SIGKILL"]);
+  await clock.advance(60_000);
+  expect(spawner.children.filter((child) => child.name === "shell")).toHaveLength(1);
+});
+
+test("restart applies the file as it is now, also when the worker moves to another process", async () => {
+  const { spawner, supervisor, edit } = setup([bundled("policy")]);
+  const host = spawner.last("host");
+  edit([own("policy")]);
+  const restarted = supervisor.restart("policy");
+  await Promise.resolve();
+  await expect.poll(() => host.sent.at(-1)).toEqual({ type: "stop", name: "policy" });
+  host.events.message({ type: "stopped", name: "policy" });
+  expect(await restarted).toMatchObject({ source: "isolated", state: "starting" });
+  expect(spawner.last("policy").pid).toBeGreaterThan(0);
+});
+
+test("a broken file changes nothing and names its faults", async () => {
+  const clock = new ManualClock();
+  const spawner = fakeSpawner();
+  const supervisor = new Supervisor({
+    clock,
+    spawner,
+    log: silentLogger,
+    source: { read: async () => ({ ok: false, faults: ["config.yaml:7:5 unknown key"] }) },
+  });
+  supervisor.startAll({ host: spec("host", true), workers: [own("shell")] });
+  await expect(supervisor.restart("shell")).rejects.toMatchObject({
+    code: "config_invalid",
+    details: { faults: ["config.yaml:7:5 unknown key"] },
+  });
+  expect(spawner.last("shell").signals).toEqual([]);
+});
+
+test("an unknown worker is not found, and the known ones are named", async () => {
+  const { supervisor } = setup([own("shell")]);
+  await expect(supervisor.stop("shel")).rejects.toMatchObject({ code: "NOT_FOUND", details: { workers: ["shell"] } });
+});
