@@ -16,7 +16,10 @@ export type Credential = z.infer<typeof Credential>;
 
 const Provider = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "a provider name is 1 to 64 lower-case letters, digits, '.', '_' or '-', starting with a letter or digit");
+  .regex(
+    /^[a-z0-9][a-z0-9._-]{0,63}$/,
+    "a provider name is 1 to 64 lower-case letters, digits, '.', '_' or '-', starting with a letter or digit",
+  );
 const ByProvider = z.object({ provider: Provider });
 
 export const authGetToken = defineFunction({

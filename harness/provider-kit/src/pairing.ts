@@ -1,0 +1,60 @@
+// Makes a transcript sendable: every call has exactly one result, every result has its call, and nothing unfinished is replayed.
+import type { AgentMessage, AssistantMessage, ContentBlock, FunctionCallBlock, FunctionResultMessage } from "@iii/contracts";
+
+export interface AssistantTurn {
+  readonly role: "assistant";
+  readonly message: AssistantMessage;
+  readonly content: readonly ContentBlock[];
+  /** One per call of `content`, in the order of the calls. */
+  readonly results: readonly FunctionResultMessage[];
+}
+export type Turn = { readonly role: "user"; readonly content: readonly ContentBlock[] } | AssistantTurn;
+
+const isCall = (block: ContentBlock): block is FunctionCallBlock => block.type === "function_call";
+const callsOf = (message: AgentMessage | undefined) => (message?.role === "assistant" ? message.content.filter(isCall) : []);
+
+function missingResult(call: FunctionCallBlock, timestamp: number): FunctionResultMessage {
+  const text = "This call has no recorded result. It may or may not have run.";
+  return {
+    role: "function_result",
+    function_call_id: call.id,
+    function_id: call.function_id,
+    content: [{ type: "text", text }],
+    details: null,
+    is_error: true,
+    timestamp,
+  };
+}
+
+/** The latest result of a call, looked for up to the next message that uses the same id again. */
+function resultOf(call: FunctionCallBlock, later: readonly AgentMessage[]): FunctionResultMessage | undefined {
+  let found: FunctionResultMessage | undefined;
+  for (const message of later) {
+    if (message.role === "function_result" && message.function_call_id === call.id) found = message;
+    if (callsOf(message).some((other) => other.id === call.id)) break;
+  }
+  return found;
+}
+
+function sendable(message: AssistantMessage): ContentBlock[] {
+  const unfinished = message.stop_reason === "error" || message.stop_reason === "aborted";
+  const seen = new Set<string>();
+  return message.content.filter((block) => {
+    if (!isCall(block)) return true;
+    if (unfinished || seen.has(block.id)) return false;
+    seen.add(block.id);
+    return true;
+  });
+}
+
+/** The conversation as turns. `custom` messages and results without a call are left out; a call without a result gets an error result. */
+export function paired(messages: readonly AgentMessage[]): Turn[] {
+  return messages.flatMap((message, index): Turn[] => {
+    if (message.role === "user") return [{ role: "user", content: message.content }];
+    if (message.role !== "assistant") return [];
+    const content = sendable(message);
+    const later = messages.slice(index + 1);
+    const results = content.filter(isCall).map((call) => resultOf(call, later) ?? missingResult(call, message.timestamp));
+    return [{ role: "assistant", message, content, results }];
+  });
+}
