@@ -110,5 +110,7 @@ export function toWire(thrown: unknown): ErrorBody {
 export function fromWire(body: unknown): BusError {
   if (typeof body !== "object" || body === null) return new BusError("invocation_error", "the error had no body");
   const { code, message, details } = body as Partial<ErrorBody>;
-  return new BusError(typeof code === "string" ? code : "invocation_error", typeof message === "string" ? message : "no message", { details });
+  return new BusError(typeof code === "string" ? code : "invocation_error", typeof message === "string" ? message : "no message", {
+    details,
+  });
 }

@@ -1,10 +1,17 @@
 // What a worker author imports. Node and browser safe: the process shell is `@iii/sdk/run`, telemetry `@iii/sdk/trace`.
+export * from "./client/ambient.ts";
+export * from "./client/baggage.ts";
 export * from "./client/channel-port.ts";
+export { connect } from "./client/connect.ts";
 export * from "./client/iii.ts";
+export * from "./client/options.ts";
+export * from "./client/spans.ts";
 export * from "./define.ts";
 export * from "./errors.ts";
 export * from "./failpoint.ts";
 export * from "./log-port.ts";
 export * from "./ports.ts";
 export * from "./protocol/ids.ts";
+export * from "./redact.ts";
+export * from "./start-worker.ts";
 export * from "./system.ts";

@@ -1,0 +1,72 @@
+// A call on its way out: its three spellings, its deadline, its parent and its trace context, as one frame's text.
+import type { FunctionDefinition } from "../define.ts";
+import type { Random } from "../ports.ts";
+import type { Ambient, CallScope } from "./ambient.ts";
+import { type Baggage, formatBaggage } from "./baggage.ts";
+import { frameText, toJson } from "./encode.ts";
+import type { TriggerOptions, TriggerRequest } from "./iii.ts";
+import type { SpanSink } from "./spans.ts";
+
+export interface CallDeps {
+  readonly random: Random;
+  readonly ambient: Ambient;
+  readonly owner: object;
+  readonly spans: SpanSink | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** The three forms of `trigger` as one. */
+export function readCall(
+  target: FunctionDefinition | string | TriggerRequest,
+  payload: unknown,
+  options: TriggerOptions = {},
+): TriggerRequest {
+  if (typeof target === "string") return { ...options, function_id: target, payload };
+  if ("kind" in target) return { ...options, function_id: target.id, payload };
+  return target;
+}
+
+export function isVoid(request: TriggerRequest): boolean {
+  return request.action?.type === "void";
+}
+
+export interface PreparedCall {
+  readonly invocation_id: string | undefined;
+  readonly timeout_ms: number;
+  readonly text: string;
+}
+
+/** @throws BusError `serialization_error` when the payload is not JSON. */
+export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCall {
+  const { function_id, action, metadata } = request;
+  const scope = deps.ambient.current();
+  const timeout_ms = request.timeout_ms ?? request.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const invocation_id = isVoid(request) ? undefined : deps.random.uuid();
+  const head = {
+    type: "invokefunction",
+    invocation_id,
+    function_id,
+    ...traceContext(request, scope, deps.spans),
+    action,
+    metadata,
+    timeout_ms: isVoid(request) ? undefined : timeout_ms,
+    ...lineage(request, scope, deps.owner),
+  };
+  return { invocation_id, timeout_ms, text: frameText(head, "data", toJson(request.payload, `the payload for '${function_id}'`)) };
+}
+
+/** On another connection, or after its handler has answered, a call is no parent any more; the agent's mark outlives it. */
+function lineage(request: TriggerRequest, scope: CallScope | undefined, owner: object): { parent?: string; origin?: "agent" } {
+  const nested = scope !== undefined && scope.owner === owner && scope.running && scope.invocation_id !== "";
+  const marked = request.origin === "agent" || (!nested && scope?.origin === "agent");
+  return { ...(nested ? { parent: scope.invocation_id } : {}), ...(marked ? { origin: "agent" } : {}) };
+}
+
+function traceContext(request: TriggerRequest, scope: CallScope | undefined, spans: SpanSink | undefined) {
+  const baggage: Baggage = { ...scope?.baggage, ...request.baggage };
+  return {
+    traceparent: request.traceparent ?? spans?.active?.() ?? scope?.traceparent,
+    baggage: formatBaggage(baggage),
+  };
+}

@@ -1,0 +1,219 @@
+// Runs the handlers of one connection: finds the function, sets its call up, turns what it does into an answer.
+import type { Call, Handler } from "../define.ts";
+import type { ErrorBody } from "../errors.ts";
+import { BusError, toBusError, toWire } from "../errors.ts";
+import type { Logger } from "../log-port.ts";
+import type { Clock, Timer } from "../ports.ts";
+import type { InvokeFunctionFrame } from "../protocol/frames.ts";
+import { capture } from "../redact.ts";
+import type { Ambient, CallScope } from "./ambient.ts";
+import { type Baggage, formatBaggage, parseBaggage } from "./baggage.ts";
+import { callAttributes } from "./call-ids.ts";
+import { toJson } from "./encode.ts";
+import type { ActiveSpan, SpanSink } from "./spans.ts";
+
+export interface ExecutionDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ambient: Ambient;
+  readonly spans: SpanSink | undefined;
+  /** The connection, as scopes name it. */
+  readonly owner: object;
+  find(function_id: string): Handler | undefined;
+}
+
+/** What a handler made of its call: an error, or its result as JSON text (undefined: no result). */
+type Outcome = { readonly error: ErrorBody } | { readonly json: string | undefined };
+
+/** Sends one answer: the head of the frame, and the JSON text of its `result`. */
+export type Answer = (head: object, json: string | undefined) => void;
+
+interface Running {
+  readonly cancel: (reason: string) => void;
+  readonly done: Promise<void>;
+}
+
+/** Ids of calls that have ended are remembered, so that a frame that comes twice runs once. */
+const REMEMBERED = 1_000;
+
+/** Made on first use: most handlers never look at their signal. */
+class LazySignal {
+  readonly #clock: Clock;
+  readonly #deadline: number | null;
+  #controller: AbortController | undefined;
+  #timer: Timer | undefined;
+  #reason: string | undefined;
+
+  constructor(clock: Clock, deadline: number | null) {
+    this.#clock = clock;
+    this.#deadline = deadline;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller !== undefined) return this.#controller.signal;
+    this.#controller = new AbortController();
+    if (this.#reason !== undefined) this.#abort(this.#reason);
+    else if (this.#deadline !== null) {
+      this.#timer = this.#clock.setTimer(() => this.abort("the call's deadline has passed"), this.#deadline - this.#clock.now());
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: string): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#abort(reason);
+  }
+
+  release(): void {
+    this.#timer?.cancel();
+  }
+
+  #abort(reason: string): void {
+    this.#timer?.cancel();
+    this.#controller?.abort(new BusError("cancelled", reason));
+  }
+}
+
+export class Executions {
+  readonly #deps: ExecutionDeps;
+  readonly #running = new Map<string, Running>();
+  readonly #recent = new Set<string>();
+
+  constructor(deps: ExecutionDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Serves one invocation. `answer` is called at most once; never when the caller wants no reply. */
+  invoke(frame: InvokeFunctionFrame, answer: Answer): void {
+    const { invocation_id, function_id } = frame;
+    const id = invocation_id ?? "";
+    if (id !== "" && (this.#running.has(id) || this.#recent.has(id))) {
+      this.#deps.log.warn({ invocation_id: id, function_id }, "an invocation arrived twice; the second is ignored");
+      return;
+    }
+    const reply = (outcome: Outcome): void => {
+      if (invocation_id === undefined) return;
+      const { traceparent, baggage } = frame;
+      const error = "error" in outcome ? outcome.error : undefined;
+      answer(
+        { type: "invocationresult", invocation_id, function_id, traceparent, baggage, error },
+        "json" in outcome ? outcome.json : undefined,
+      );
+    };
+    const handler = this.#deps.find(function_id);
+    if (handler === undefined) {
+      reply({ error: { code: "function_not_found", message: `this worker does not serve '${function_id}'` } });
+      return;
+    }
+    this.#start(frame, handler, reply);
+  }
+
+  /** The caller no longer wants the answer. The handler is told and still answers. */
+  cancel(id: string): void {
+    this.#running.get(id)?.cancel("the caller cancelled the call");
+  }
+
+  /** The connection is gone: nobody waits for these answers any more. */
+  abandon(): void {
+    for (const running of [...this.#running.values()]) running.cancel("the connection was lost");
+    this.#running.clear();
+    this.#recent.clear();
+  }
+
+  /** Resolves when every handler that runs now has answered. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((running) => running.done));
+  }
+
+  #start(frame: InvokeFunctionFrame, handler: Handler, reply: (outcome: Outcome) => void): void {
+    const lazy = new LazySignal(this.#deps.clock, frame.context?.deadline_ms ?? null);
+    const key = frame.invocation_id ?? `void:${this.#deps.clock.now()}:${this.#running.size}`;
+    const done = this.#run(frame, handler, lazy).then((outcome) => {
+      lazy.release();
+      // Only this run's own entry: after a reconnect the map belongs to another connection's calls.
+      if (this.#running.get(key) === entry) {
+        this.#running.delete(key);
+        this.#remember(key);
+      }
+      reply(outcome);
+    });
+    const entry: Running = { cancel: (reason) => lazy.abort(reason), done };
+    this.#running.set(key, entry);
+  }
+
+  #remember(id: string): void {
+    this.#recent.add(id);
+    if (this.#recent.size <= REMEMBERED) return;
+    for (const oldest of this.#recent) {
+      this.#recent.delete(oldest);
+      break;
+    }
+  }
+
+  /** Never rejects: whatever the handler does becomes an answer. */
+  async #run(frame: InvokeFunctionFrame, handler: Handler, lazy: LazySignal): Promise<Outcome> {
+    const { function_id } = frame;
+    const incoming = parseBaggage(frame.baggage);
+    const attributes =
+      this.#deps.spans === undefined && frame.traceparent === undefined ? {} : callAttributes(function_id, frame.data, incoming);
+    const baggage: Baggage = { ...incoming, ...attributes };
+    const span = this.#deps.spans?.start({ name: `execute ${function_id}`, kind: "internal", traceparent: frame.traceparent, attributes });
+    const scope: CallScope = {
+      owner: this.#deps.owner,
+      invocation_id: frame.invocation_id ?? "",
+      origin: frame.context?.origin,
+      traceparent: span?.traceparent ?? frame.traceparent,
+      baggage,
+      running: true,
+    };
+    this.#payload(span, "iii.invocation.input", frame.data, true);
+    try {
+      const call = makeCall(frame, scope, lazy);
+      const body = () => this.#deps.ambient.run(scope, async () => handler(frame.data, call));
+      const result = await (span === undefined ? body() : span.run(body));
+      const json = toJson(result, `the result of '${function_id}'`);
+      this.#payload(span, "iii.invocation.output", result, true);
+      span?.end();
+      return { json };
+    } catch (thrown) {
+      return { error: this.#failed(function_id, thrown, span) };
+    } finally {
+      scope.running = false;
+    }
+  }
+
+  #failed(function_id: string, thrown: unknown, span: ActiveSpan | undefined) {
+    const error = toBusError(thrown);
+    if (!(thrown instanceof BusError)) this.#deps.log.error({ function_id, err: thrown }, "a handler failed");
+    this.#payload(span, "iii.invocation.output", { error: error.message }, false);
+    const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+    span?.event("exception", { "exception.type": error.code, "exception.message": error.message, "exception.stacktrace": stack });
+    span?.end({ code: error.code, message: error.message });
+    return toWire(error);
+  }
+
+  #payload(span: ActiveSpan | undefined, name: string, value: unknown, ok: boolean): void {
+    if (span === undefined || this.#deps.spans?.payloads !== true) return;
+    const { json, truncated } = capture(value);
+    span.event(name, { "iii.payload.json": json, "iii.payload.truncated": String(truncated), "iii.payload.ok": String(ok) });
+  }
+}
+
+function makeCall(frame: InvokeFunctionFrame, scope: CallScope, lazy: LazySignal): Call {
+  return {
+    invocation_id: scope.invocation_id,
+    function_id: frame.function_id,
+    metadata: frame.metadata,
+    context: frame.context,
+    get signal() {
+      return lazy.signal;
+    },
+    traceparent: scope.traceparent,
+    baggage: formatBaggage(scope.baggage),
+  };
+}

@@ -1,0 +1,115 @@
+// Calls that wait for their answer. Knows ids, promises and timers; nothing about frames or the wire.
+import { BusError } from "../errors.ts";
+import type { Clock, Timer } from "../ports.ts";
+
+interface Waiting {
+  readonly function_id: string;
+  resolve(value: unknown): void;
+  reject(error: BusError): void;
+  timer: Timer | undefined;
+  unlisten: (() => void) | undefined;
+  /** On the wire: its outcome is unknown once the connection is lost. */
+  sent: boolean;
+}
+
+/** How long after its deadline a call still waits for the engine to say so itself. */
+const GRACE_MS = 1_000;
+/** How long a cancelled call waits for its executor's last word. */
+const CANCEL_MS = 6_000;
+
+export interface PendingOptions {
+  readonly timeout_ms: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the caller gives up on a call that is on the wire. */
+  onCancel(id: string): void;
+}
+
+export class PendingCalls {
+  readonly #clock: Clock;
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  has(id: string): boolean {
+    return this.#waiting.has(id);
+  }
+
+  /** Waits for the answer of `id`; the time runs from now, also while the connection is down. */
+  add(id: string, function_id: string, options: PendingOptions): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const entry: Waiting = { function_id, resolve, reject, timer: undefined, unlisten: undefined, sent: false };
+      this.#waiting.set(id, entry);
+      if (options.timeout_ms > 0) {
+        entry.timer = this.#clock.setTimer(() => this.#timeOut(id, options.timeout_ms), options.timeout_ms + GRACE_MS);
+      }
+      if (options.signal !== undefined) this.#listen(id, entry, options.signal, options);
+    });
+  }
+
+  markSent(id: string): void {
+    const entry = this.#waiting.get(id);
+    if (entry !== undefined) entry.sent = true;
+  }
+
+  /** Settles a call. False: nobody waits for this id (late, unknown or repeated answers). */
+  settle(id: string, outcome: { value: unknown } | { error: BusError }): boolean {
+    const entry = this.#take(id);
+    if (entry === undefined) return false;
+    if ("error" in outcome) entry.reject(outcome.error);
+    else entry.resolve(outcome.value);
+    return true;
+  }
+
+  /** The connection is gone: calls that were on it reject; those never sent wait on. */
+  lose(): void {
+    for (const [id, entry] of [...this.#waiting]) {
+      if (!entry.sent) continue;
+      const message = `the connection was lost while '${entry.function_id}' ran; whether it took effect is unknown`;
+      this.settle(id, { error: new BusError("disconnected", message) });
+    }
+  }
+
+  /** Rejects everything: the client is closed. */
+  close(): void {
+    for (const [id, entry] of [...this.#waiting]) {
+      this.settle(id, { error: new BusError("disconnected", `the client was closed while '${entry.function_id}' waited`) });
+    }
+  }
+
+  #take(id: string): Waiting | undefined {
+    const entry = this.#waiting.get(id);
+    if (entry === undefined) return undefined;
+    this.#waiting.delete(id);
+    entry.timer?.cancel();
+    entry.unlisten?.();
+    return entry;
+  }
+
+  #timeOut(id: string, timeout_ms: number): void {
+    const function_id = this.#waiting.get(id)?.function_id;
+    this.settle(id, { error: new BusError("TIMEOUT", `'${function_id}' did not answer within ${timeout_ms} ms`) });
+  }
+
+  #listen(id: string, entry: Waiting, signal: AbortSignal, options: PendingOptions): void {
+    const cancelled = (): void => {
+      this.settle(id, { error: new BusError("cancelled", `'${entry.function_id}' was cancelled by its caller`) });
+    };
+    const abort = (): void => {
+      if (!entry.sent) {
+        cancelled();
+        return;
+      }
+      options.onCancel(id);
+      entry.timer?.cancel();
+      entry.timer = this.#clock.setTimer(cancelled, CANCEL_MS);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    entry.unlisten = () => signal.removeEventListener("abort", abort);
+  }
+}

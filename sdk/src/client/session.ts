@@ -1,0 +1,42 @@
+// What this connection has registered, and the frames that register it again after a reconnect. Sends nothing itself.
+import type { Handler, RegisterOptions, TriggerSpec } from "../define.ts";
+import type { ReattachFrame, RegisterFunctionFrame, RegisterTriggerFrame } from "../protocol/frames.ts";
+
+export interface ServedFunction {
+  readonly id: string;
+  readonly handler: Handler;
+  readonly options: RegisterOptions;
+}
+
+export interface BoundTrigger extends TriggerSpec {
+  readonly id: string;
+}
+
+export function functionFrame({ id, options }: ServedFunction): RegisterFunctionFrame {
+  return { type: "registerfunction", id, ...options };
+}
+
+export function triggerFrame(trigger: BoundTrigger): RegisterTriggerFrame {
+  const { id, type, function_id, config = null, metadata } = trigger;
+  return { type: "registertrigger", id, trigger_type: type, function_id, config, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+export class Session {
+  readonly functions = new Map<string, ServedFunction>();
+  readonly triggers = new Map<string, BoundTrigger>();
+  worker_id: string | undefined;
+  #reattach: ReattachFrame | undefined;
+
+  /** The engine has named this connection. The token lets the next connection take its place. */
+  welcome(worker_id: string, token: string | undefined): void {
+    this.worker_id = worker_id;
+    this.#reattach = token === undefined ? undefined : { type: "reattach", previous_worker_id: worker_id, reattach_token: token };
+  }
+
+  /** Everything to send first on a new connection, in the order in which the engine must see it. */
+  replay(): readonly object[] {
+    // Kept until a new token arrives: a connection that drops before the engine named it must not lose the way back.
+    const reattach = this.#reattach === undefined ? [] : [this.#reattach];
+    return [...reattach, ...[...this.functions.values()].map(functionFrame), ...[...this.triggers.values()].map(triggerFrame)];
+  }
+}

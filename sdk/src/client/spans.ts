@@ -1,0 +1,27 @@
+// The port between the client and whatever records spans. Without a sink, the caller's trace context is handed on unchanged.
+
+export interface SpanStart {
+  readonly name: string;
+  readonly kind: "internal" | "client" | "server";
+  /** The caller's context; absent = a new trace. */
+  readonly traceparent: string | undefined;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface ActiveSpan {
+  /** W3C context whose parent id is this span. */
+  readonly traceparent: string;
+  event(name: string, attributes: Readonly<Record<string, string>>): void;
+  /** Ends the span. Ending twice does nothing. */
+  end(error?: { code: string; message: string }): void;
+  /** Runs `body` with this span active for instrumentation that looks for one. */
+  run<T>(body: () => T): T;
+}
+
+export interface SpanSink {
+  start(span: SpanStart): ActiveSpan;
+  /** The context of a span that the running code opened itself, if any. */
+  active?(): string | undefined;
+  /** Whether payload events are wanted. */
+  readonly payloads: boolean;
+}

@@ -1,0 +1,97 @@
+// The one place that decides what a secret looks like. Everything that is logged or traced passes through here.
+
+export const REDACTED = "[redacted]";
+
+/** Keys whose value is a secret whatever it looks like. Numbers stay: `max_tokens` is none. */
+const SECRET_KEY =
+  /(?:api[_-]?key|secret|token|passw(?:or)?d|passphrase|authorization|cookie|credentials?|private[_-]?key|access[_-]?key|vault[_-]?key)s?$/i;
+
+/** Values that are secrets wherever they stand. */
+const SECRET_TEXT =
+  /\bsk-[A-Za-z0-9_-]{12,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
+const ASSIGNED =
+  /((?:api[_-]?key|secret|token|passw(?:or)?d|authorization|access[_-]?key)["']?\s*[:=]\s*["']?)(?!Bearer\b|Basic\b)([^\s"',;&}\]]{4,})/gi;
+
+/** Text with everything that looks like a secret replaced. */
+export function redactText(text: string): string {
+  return text.replace(SECRET_TEXT, REDACTED).replace(BEARER, `$1 ${REDACTED}`).replace(ASSIGNED, `$1${REDACTED}`);
+}
+
+/** Whether a value under this key must not be shown. */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key);
+}
+
+const MAX_DEPTH = 12;
+
+/** A copy of a JSON-like value with secrets replaced; cycles and deep nesting are cut. Never throws. */
+export function redact(value: unknown, depth = 0): unknown {
+  if (typeof value === "string") return redactText(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return typeof value === "function" ? undefined : value;
+  if (depth >= MAX_DEPTH) return "[cut]";
+  if (value instanceof Error) return redactError(value, depth);
+  if (value instanceof Uint8Array) return `[${value.byteLength} bytes]`;
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
+  return redactEntries(value, depth);
+}
+
+function redactError(error: Error, depth: number): unknown {
+  return redact({ ...error, name: error.name, message: error.message, stack: error.stack }, depth + 1);
+}
+
+function redactEntries(value: object, depth: number): unknown {
+  const copy: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    copy[key] = isSecretKey(key) && hides(item) ? REDACTED : redact(item, depth + 1);
+  }
+  return copy;
+}
+
+function hides(item: unknown): boolean {
+  return item !== null && item !== undefined && typeof item !== "number" && typeof item !== "boolean";
+}
+
+export interface Capture {
+  readonly json: string;
+  readonly truncated: boolean;
+}
+
+/** A payload as it may stand in a trace: redacted JSON of at most `limit` characters. Stops reading once it has enough. */
+export function capture(value: unknown, limit = 4_096): Capture {
+  const budget = { left: limit * 2 };
+  const json = JSON.stringify(redact(shorten(value, budget, 0))) ?? "null";
+  const truncated = budget.left <= 0 || json.length > limit;
+  return { json: json.length > limit ? json.slice(0, limit) : json, truncated };
+}
+
+/** A copy that leaves out what the budget does not cover, so that a large payload costs no more than its captured part. */
+function shorten(value: unknown, budget: { left: number }, depth: number): unknown {
+  if (budget.left <= 0) return "…";
+  budget.left -= 8;
+  if (typeof value === "string") {
+    const room = Math.max(0, budget.left);
+    budget.left -= value.length;
+    return value.length > room ? `${value.slice(0, room)}…` : value;
+  }
+  if (typeof value !== "object" || value === null || depth >= MAX_DEPTH || value instanceof Uint8Array || value instanceof Error)
+    return value;
+  if (Array.isArray(value)) return shortenList(value, budget, depth);
+  const copy: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (budget.left <= 0) break;
+    budget.left -= key.length;
+    copy[key] = shorten(item, budget, depth + 1);
+  }
+  return copy;
+}
+
+function shortenList(list: readonly unknown[], budget: { left: number }, depth: number): unknown[] {
+  const copy: unknown[] = [];
+  for (const item of list) {
+    if (budget.left <= 0) break;
+    copy.push(shorten(item, budget, depth + 1));
+  }
+  return copy;
+}

@@ -1,0 +1,60 @@
+// Starts one worker on one connection: config, registrations, `ready`, and only then the announcement. Owns no process.
+import type { z } from "zod";
+import type { Client } from "./client/options.ts";
+import type { On, WorkerContext, WorkerDefinition, WorkerHooks } from "./define.ts";
+import { BusError } from "./errors.ts";
+import type { Logger } from "./log-port.ts";
+import type { Clock, Random } from "./ports.ts";
+
+export interface StartWorkerOptions {
+  readonly iii: Client;
+  /** The worker's block of the configuration, as it was read. */
+  readonly config: unknown;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly root: string;
+  readonly version?: string;
+  readonly pid?: number;
+}
+
+export interface StartedWorker {
+  /** Stops taking calls, lets running handlers finish, runs the worker's `stop`, closes the connection. */
+  stop(): Promise<void>;
+}
+
+/** @throws BusError `config_invalid` naming the field and what it should be. */
+function parseConfig<C extends z.ZodType>(worker: WorkerDefinition<C>, config: unknown): z.output<C> {
+  const parsed = worker.config.safeParse(config ?? {});
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `${["config", ...issue.path].join(".")}: ${issue.message}`);
+  throw new BusError("config_invalid", `worker '${worker.name}': ${faults.join("; ")}`, { details: { worker: worker.name, faults } });
+}
+
+/** Resolves when the engine has this worker's registrations and its announcement: from then on it is ready. */
+export async function startWorker<C extends z.ZodType>(worker: WorkerDefinition<C>, options: StartWorkerOptions): Promise<StartedWorker> {
+  const { iii, clock, random, log, root } = options;
+  const context: WorkerContext<z.output<C>> = { config: parseConfig(worker, options.config), iii, clock, random, log, root };
+  const hooks: WorkerHooks = (await worker.register(makeOn(iii), context)) ?? {};
+  await hooks.ready?.();
+  const pid = options.pid ?? (globalThis as { process?: { pid?: number } }).process?.pid;
+  await iii.announce({
+    name: worker.name,
+    runtime: "node",
+    ...(pid === undefined ? {} : { pid }),
+    ...(options.version === undefined ? {} : { version: options.version }),
+  });
+  return {
+    async stop() {
+      await iii.drain();
+      await hooks.stop?.();
+      await iii.close({ drain_ms: 0 });
+    },
+  };
+}
+
+function makeOn(iii: Client): On {
+  const on = ((definition, handler) => void iii.serve(definition, handler)) as On;
+  on.trigger = (spec) => void iii.registerTrigger(spec);
+  return on;
+}
