@@ -2,6 +2,7 @@
 import type { BusError, Clock, FunctionDefinition, Logger, Random } from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
 import type { z } from "zod";
+import type { Registry, WireService } from "./registry.ts";
 import type { EngineTracer } from "./tracer.ts";
 import type { Store } from "./store/port.ts";
 
@@ -92,6 +93,11 @@ export interface EngineHost {
   onWorkers(
     listener: (event: { event: "worker_connected" | "worker_metadata_updated" | "worker_disconnected"; worker_id: string }) => void,
   ): () => void;
+
+  /** What is on the bus now. */
+  readonly registry: Registry;
+  /** Serves wires under `/<prefix>/…` on every listener. */
+  serveWires(prefix: string, service: WireService): void;
 
   /** Ends the process's promise to serve: a failed durable write. Nothing is acknowledged after it. */
   fatal(error: BusError): void;

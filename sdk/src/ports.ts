@@ -30,6 +30,8 @@ export interface Wire {
   close(code?: number, reason?: string): void;
   /** Drops the connection at once, without a closing handshake. */
   terminate(): void;
+  /** Asks the peer for a sign of life; its answer comes as `alive`. Absent where the transport has no pings. */
+  ping?(): void;
   readonly buffered: number;
 }
 
