@@ -21,6 +21,14 @@ export interface LoadOptions {
   readonly env: Env;
   /** Names of the bundled workers; without it names are not checked. */
   readonly knownWorkers?: readonly string[];
+  /** What is wrong with an entry that only the machine can tell, e.g. a `path` that leads nowhere. */
+  readonly checkEntry?: (entry: WorkerEntry) => EntryProblem | undefined;
+}
+
+export interface EntryProblem {
+  readonly key: "path" | "package" | "command" | "name";
+  readonly message: string;
+  readonly hint?: string;
 }
 
 export type LoadResult =
@@ -162,7 +170,21 @@ function issueFaults(source: Source, issue: z.core.$ZodIssue): Fault[] {
 
 const SOURCES = ["path", "package", "command", "external"] as const;
 
-function entryFaults(source: Source, workers: readonly WorkerEntry[], known: readonly string[] | undefined): Fault[] {
+function unknownName(name: string, known: readonly string[]): EntryProblem | undefined {
+  if (known.includes(name)) return undefined;
+  const meant = nearest(name, known);
+  const hint =
+    meant === undefined ? `bundled are: ${known.join(", ")}; or say path, package, command or external` : `did you mean "${meant}"?`;
+  return { key: "name", message: `there is no bundled worker '${name}'`, hint };
+}
+
+function problemOf(entry: WorkerEntry, sources: number, options: LoadOptions): EntryProblem | undefined {
+  const { knownWorkers, checkEntry } = options;
+  const unknown = sources === 0 && knownWorkers !== undefined ? unknownName(entry.name, knownWorkers) : undefined;
+  return unknown ?? (sources > 1 ? undefined : checkEntry?.(entry));
+}
+
+function entryFaults(source: Source, workers: readonly WorkerEntry[], options: LoadOptions): Fault[] {
   const faults: Fault[] = [];
   const seen = new Set<string>();
   for (const [index, entry] of workers.entries()) {
@@ -175,12 +197,8 @@ function entryFaults(source: Source, workers: readonly WorkerEntry[], known: rea
     if (second !== undefined) {
       faults.push(faultAt(source, at, `${given.join(" and ")} exclude each other`, { key: second, hint: "keep one of them" }));
     }
-    if (given.length === 0 && known !== undefined && !known.includes(entry.name)) {
-      const meant = nearest(entry.name, known);
-      const hint =
-        meant === undefined ? `bundled are: ${known.join(", ")}; or say path, package, command or external` : `did you mean "${meant}"?`;
-      faults.push(faultAt(source, [...at, "name"], `there is no bundled worker '${entry.name}'`, { hint }));
-    }
+    const problem = problemOf(entry, given.length, options);
+    if (problem !== undefined) faults.push(faultAt(source, [...at, problem.key], problem.message, { hint: problem.hint }));
   }
   return faults;
 }
@@ -207,7 +225,7 @@ export function parseConfig(
   let parsed = StackConfig.safeParse(data);
   if (!parsed.success && coerce(lone, parsed.error.issues)) parsed = StackConfig.safeParse(doc.toJS({ maxAliasCount: 0 }));
   if (!parsed.success) faults.push(...parsed.error.issues.flatMap((issue) => issueFaults(source, issue)));
-  else faults.push(...entryFaults(source, parsed.data.workers, options.knownWorkers));
+  else faults.push(...entryFaults(source, parsed.data.workers, options));
   if (parsed.success && faults.length === 0) return { ok: true, config: parsed.data };
   faults.sort((a, b) => a.line - b.line || a.col - b.col);
   return { ok: false, faults: faults.filter(firstOfItsPlace).slice(0, MAX_FAULTS) };

@@ -13,7 +13,7 @@ export interface HttpOptions {
   max_body_bytes?: number;
   timeout_ms?: number;
   /** What `GET /healthz` reports; without it the engine alone is reported as ready. */
-  health?: () => Promise<HealthReport>;
+  health?: () => HealthReport;
   version?: string;
 }
 
@@ -134,9 +134,9 @@ export function httpBuiltin(options: HttpOptions = {}): HttpBuiltin {
   const mounts = createMounts();
   let host: EngineHost | undefined;
 
-  async function healthz(): Promise<HttpResponse> {
+  function healthz(): HttpResponse {
     const durability = host?.store.durability ?? "none";
-    const report = (await options.health?.()) ?? { status: "ready" as const, workers: [], waiting: [], failed: [], durability };
+    const report = options.health?.() ?? { status: "ready" as const, workers: [], waiting: [], failed: [], durability };
     return jsonResponse(report.status === "ready" ? 200 : 503, report, [["cache-control", "no-store"]]);
   }
 

@@ -1,7 +1,6 @@
 // The supervisor as a built-in: worker::*, and the health of everything that config.yaml names.
 
 import type { Builtin, EngineHost } from "../../host.ts";
-import type { WorkerSummary } from "../catalogue/contract.ts";
 import type { HealthReport } from "../http/contract.ts";
 import { workerList, workerRestart, workerStart, workerStop } from "./contract.ts";
 import type { Plan, PlanSource, Spawner } from "./port.ts";
@@ -19,17 +18,20 @@ export interface SupervisorOptions {
 export interface SupervisorBuiltin extends Builtin {
   /** Starts the planned processes; call it when the engine can be reached. */
   launch(): void;
-  health(): Promise<HealthReport>;
+  /** Drains and ends every process. */
+  halt(): Promise<void>;
+  health(): HealthReport;
   readonly hostPid: number | undefined;
 }
 
-async function readAnnounced(host: EngineHost): Promise<readonly Announced[]> {
-  const answer = (await host.invoke({ function_id: "engine::workers::list", payload: {} })) as { workers: readonly WorkerSummary[] };
-  return answer.workers.filter((worker) => worker.runtime !== "engine").map(({ name, pid }) => ({ name, pid }));
+function readAnnounced(host: EngineHost): readonly Announced[] {
+  return host.registry
+    .workers()
+    .flatMap(({ announced }) => (announced === undefined ? [] : [{ name: announced.name ?? null, pid: announced.pid ?? null }]));
 }
 
-async function healthOf(host: EngineHost, supervisor: Supervisor): Promise<HealthReport> {
-  supervisor.setAnnounced(await readAnnounced(host));
+function healthOf(host: EngineHost, supervisor: Supervisor): HealthReport {
+  supervisor.setAnnounced(readAnnounced(host));
   const wanted = supervisor.list().filter((worker) => worker.state !== "stopped");
   const isDown = (state: string) => state === "failed" || state === "crash_loop";
   const failed = wanted.filter((worker) => isDown(worker.state)).map(({ name, reason }) => ({ name, reason: reason ?? "unknown" }));
@@ -49,8 +51,8 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       host = engine;
       const own = new Supervisor({ ...options, clock: engine.clock, log: engine.log });
       supervisor = own;
-      engine.handle(OWNER, workerList, async () => {
-        own.setAnnounced(await readAnnounced(engine));
+      engine.handle(OWNER, workerList, () => {
+        own.setAnnounced(readAnnounced(engine));
         return { workers: own.list() };
       });
       engine.handle(OWNER, workerStart, async ({ name }) => ({ worker: await own.start(name) }));
@@ -58,8 +60,9 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       engine.handle(OWNER, workerRestart, async ({ name }) => ({ worker: await own.restart(name) }));
       return { stop: () => own.stopAll() };
     },
+    halt: async () => supervisor?.stopAll(),
     launch: () => supervisor?.startAll(options.plan),
-    health: async () => {
+    health: () => {
       if (host === undefined || supervisor === undefined) throw new Error("the supervisor is not installed");
       return healthOf(host, supervisor);
     },

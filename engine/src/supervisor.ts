@@ -1,0 +1,12 @@
+// The supervisor's door for whoever assembles a stack: the plan's shapes, the built-in, and real processes.
+export {
+  BundledWorker,
+  HostCommand,
+  HostReport,
+  type Plan,
+  type PlanSource,
+  type ProcessSpec,
+  type WorkerPlan,
+} from "./builtin/supervisor/port.ts";
+export { type SupervisorBuiltin, supervisorBuiltin } from "./builtin/supervisor/register.ts";
+export { processSpawner } from "./shell/spawner.ts";

@@ -1,0 +1,133 @@
+// From config.yaml to a plan of processes. Bundled workers are found by their folders; there is no list of them anywhere.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type EntryProblem, formatFault, type LoadResult, loadConfig, type StackConfig, type WorkerEntry } from "@iii/engine/config";
+import type { Plan, ProcessSpec, WorkerPlan } from "@iii/engine/supervisor";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+const REPO = fileURLToPath(new URL("../..", import.meta.url));
+const WORKERS = join(REPO, "workers");
+const HOST = fileURLToPath(new URL("./host.ts", import.meta.url));
+
+/** Names of the bundled workers: the folders below `workers/` that have a `src/register.ts`. */
+export function bundledWorkers(folder: string = WORKERS): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, "src/register.ts")))
+    .map((entry) => entry.name)
+    .sort();
+}
+
+export function bundledFile(name: string, file: string): string {
+  return join(WORKERS, name, file);
+}
+
+/** The file that a worker's folder starts with: `src/index.ts`, what package.json calls `main`, `index.ts` or `index.js`. */
+function entryFile(folder: string): string | undefined {
+  const candidates = ["src/index.ts", mainOf(folder), "index.ts", "index.js"];
+  return candidates
+    .map((file) => (file === undefined ? "" : join(folder, file)))
+    .find((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+}
+
+function mainOf(folder: string): string | undefined {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    return typeof manifest === "object" && manifest !== null && "main" in manifest ? String(manifest.main) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function packageFile(name: string, root: string): string | undefined {
+  for (const base of [root, join(REPO, "harness")]) {
+    try {
+      return createRequire(join(base, "package.json")).resolve(name);
+    } catch {
+      // The next place may have it.
+    }
+  }
+  return undefined;
+}
+
+function entryProblem(entry: WorkerEntry, root: string): EntryProblem | undefined {
+  if (entry.path !== undefined) {
+    const folder = resolve(root, entry.path);
+    if (!existsSync(folder))
+      return { key: "path", message: `there is no folder ${folder}`, hint: "paths start from the folder of config.yaml" };
+    if (entryFile(folder) === undefined)
+      return { key: "path", message: `${folder} has no src/index.ts, package.json main, index.ts or index.js` };
+  }
+  if (entry.package !== undefined && packageFile(entry.package, root) === undefined) {
+    return { key: "package", message: `the package '${entry.package}' is not installed`, hint: `pnpm add ${entry.package}` };
+  }
+  return undefined;
+}
+
+/** Reads and checks a config file against this machine: bundled names, folders and packages. */
+export async function readStack(path: string, env: Env): Promise<LoadResult> {
+  const root = dirname(resolve(path));
+  return loadConfig(path, { env, knownWorkers: bundledWorkers(), checkEntry: (entry) => entryProblem(entry, root) });
+}
+
+/** All faults of a broken config file, one a line. */
+export function faultLines(result: Extract<LoadResult, { ok: false }>): string[] {
+  return result.faults.map(formatFault);
+}
+
+export interface PlanContext {
+  /** Folder of config.yaml. */
+  readonly root: string;
+  /** Where the bus listens now. */
+  readonly url: string;
+  readonly env: Env;
+}
+
+function definedOnly(env: Env): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+function environment(context: PlanContext, more: Record<string, string>): Record<string, string> {
+  return { ...definedOnly(context.env), III_URL: context.url, III_ROOT: context.root, III_SUPERVISED: "1", ...more };
+}
+
+function argvOf(entry: WorkerEntry, root: string): readonly string[] {
+  if (entry.command !== undefined) return entry.command;
+  if (entry.package !== undefined) return [process.execPath, packageFile(entry.package, root) ?? ""];
+  const folder = entry.path === undefined ? bundledFile(entry.name, "") : resolve(root, entry.path);
+  return [process.execPath, entryFile(folder) ?? ""];
+}
+
+function sourceOf(entry: WorkerEntry): WorkerPlan["source"] {
+  if (entry.external === true) return "external";
+  if (entry.command !== undefined) return "command";
+  if (entry.package !== undefined) return "package";
+  if (entry.path !== undefined) return "path";
+  return entry.isolate ? "isolated" : "bundled";
+}
+
+function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {
+  const base = { name: entry.name, source: sourceOf(entry), restart: entry.restart };
+  if (base.source === "external") return base;
+  if (base.source === "bundled") {
+    const module = bundledFile(entry.name, "src/register.ts");
+    return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root } };
+  }
+  const env = { III_WORKER_NAME: entry.name, III_WORKER_CONFIG: JSON.stringify(entry.config), ...entry.env };
+  const spec: ProcessSpec = { argv: argvOf(entry, context.root), env: environment(context, env), cwd: context.root, ipc: false };
+  return { ...base, process: spec };
+}
+
+/** What should run, for a config that has been checked. */
+export function planOf(config: StackConfig, context: PlanContext): Plan {
+  const host: ProcessSpec = {
+    argv: [process.execPath, HOST],
+    env: environment(context, { III_WORKER_NAME: "host" }),
+    cwd: context.root,
+    ipc: true,
+  };
+  const enabled = config.workers.filter((entry) => entry.enabled);
+  return { host, workers: enabled.map((entry) => planWorker(entry, context)) };
+}
