@@ -1,0 +1,112 @@
+// Results of calls: what a function's answer becomes for the model, and the results that stand in when there was no answer. Pure.
+import { ContentBlock, type DenialEnvelope, type FunctionResult } from "@iii/contracts";
+
+/** A result over this many UTF-8 bytes of JSON is cut; the whole is kept under a handle. */
+export const RESULT_LIMIT = 256 * 1024;
+const EXCERPT_CHARS = 256;
+const EXCERPT_DEPTH = 64;
+const SECRET = /(?:^|_)(?:password|token|api_key|apikey|secret|auth|authorization|access_key|access_token|refresh_token|private_key)$/i;
+
+export interface Settled {
+  readonly result: FunctionResult;
+  readonly is_error: boolean;
+}
+
+export function textResult(text: string, details: unknown = {}): FunctionResult {
+  return { content: [{ type: "text", text }], details };
+}
+
+/** An error the model can read: `details.error` names it, the text says what to do. */
+export function errorResult(error: string, message: string, extra: Record<string, unknown> = {}): Settled {
+  const details = { error, message, ...extra };
+  return { result: textResult(JSON.stringify(details), details), is_error: true };
+}
+
+export const interrupted = (function_id: string): Settled =>
+  errorResult(
+    "outcome_unknown",
+    "interrupted, outcome unknown: the call was started and its process ended before a result was stored; it was not run again",
+    {
+      function: function_id,
+    },
+  );
+
+export const argsChanged = (function_id: string): Settled =>
+  errorResult("args_changed", "refused: the arguments are not the ones that were shown for approval; nothing was run", { function: function_id });
+
+export const abortedResult = (function_id: string, reason: string): Settled => ({
+  result: { ...textResult(`Function call aborted: ${reason}`, { error: "aborted", function: function_id, reason }), terminate: true },
+  is_error: true,
+});
+
+function excerptString(text: string): string {
+  const points = [...text.slice(0, EXCERPT_CHARS * 2)];
+  return points.length > EXCERPT_CHARS || text.length > EXCERPT_CHARS * 2 ? `${points.slice(0, EXCERPT_CHARS).join("")}…` : text;
+}
+
+/** A copy of arguments for people: secrets by key name hidden, strings clipped, depth limited. */
+export function excerpt(value: unknown, depth = 0): unknown {
+  if (depth > EXCERPT_DEPTH) return "<too deep>";
+  if (typeof value === "string") return excerptString(value);
+  if (Array.isArray(value)) return value.map((item) => excerpt(item, depth + 1));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [key, SECRET.test(key) ? "<redacted>" : excerpt(inner, depth + 1)]);
+  return Object.fromEntries(entries);
+}
+
+/** A refusal as a result: its text is the reason, its details the envelope. */
+export function denied(envelope: Omit<DenialEnvelope, "schema_version" | "status">, args?: unknown): Settled {
+  const details: DenialEnvelope = {
+    schema_version: 1,
+    status: "denied",
+    ...envelope,
+    ...(args === undefined ? {} : { args_excerpt: excerpt(args) }),
+  };
+  return { result: { ...textResult(envelope.reason, details), terminate: false }, is_error: true };
+}
+
+function asFunctionResult(value: unknown): Settled | undefined {
+  if (typeof value !== "object" || value === null || !("content" in value) || !Array.isArray(value.content)) return undefined;
+  const content = ContentBlock.array().safeParse(value.content);
+  if (!content.success) return undefined;
+  const { details = {}, terminate, is_error } = value as { details?: unknown; terminate?: unknown; is_error?: unknown };
+  const result: FunctionResult = { content: content.data, details, ...(terminate === true ? { terminate: true } : {}) };
+  return { result, is_error: is_error === true };
+}
+
+/**
+ * A function's answer as a result. Only an explicit `is_error: true` beside `content` makes it an error: a field named `error` in
+ * the function's own data does not. An empty answer says so, so that it is not taken for a missing one.
+ */
+export function decodeAnswer(value: unknown): Settled {
+  const shaped = asFunctionResult(value);
+  if (shaped !== undefined) {
+    const empty = shaped.result.content.length === 0;
+    return empty ? { ...shaped, result: { ...shaped.result, content: [{ type: "text", text: "(done, no output)" }] } } : shaped;
+  }
+  if (value === undefined || value === null || value === "")
+    return { result: textResult("(done, no output)", value ?? null), is_error: false };
+  if (typeof value === "string") return { result: textResult(value.toWellFormed()), is_error: false };
+  return { result: textResult(JSON.stringify(value).toWellFormed(), value), is_error: false };
+}
+
+/** Cuts at a character boundary, so that no half of a surrogate pair is left. */
+export function cut(text: string, chars: number): string {
+  const head = text.slice(0, chars);
+  return /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
+}
+
+/** The result that goes to the model and, when it had to be cut, the whole to keep under `handle`. */
+export function capResult(settled: Settled, handle: { scope: string; key: string }): Settled & { whole?: FunctionResult } {
+  const size = Buffer.byteLength(JSON.stringify(settled.result));
+  if (size <= RESULT_LIMIT) return settled;
+  const text = settled.result.content.map((block) => (block.type === "text" ? block.text : JSON.stringify(block))).join("\n");
+  const kept = cut(text, RESULT_LIMIT / 4);
+  const marker = `\n[cut: ${size} bytes in all; the whole result is kept under scope '${handle.scope}', key '${handle.key}']`;
+  const result: FunctionResult = {
+    content: [{ type: "text", text: kept + marker }],
+    details: { truncated: true, size, handle },
+    ...(settled.result.terminate === true ? { terminate: true } : {}),
+  };
+  return { result, is_error: settled.is_error, whole: settled.result };
+}
