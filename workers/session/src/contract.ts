@@ -18,7 +18,14 @@ const base = {
 /** A stored entry. Other kinds of entry than `message` are kept and never sent to a model. */
 export const SessionEntry = z.discriminatedUnion("type", [
   z.object({ ...base, type: z.literal("message"), message: AgentMessage }),
-  z.object({ ...base, type: z.literal("custom_message"), custom_type: z.string(), content: z.unknown(), display: z.unknown(), details: z.unknown() }),
+  z.object({
+    ...base,
+    type: z.literal("custom_message"),
+    custom_type: z.string(),
+    content: z.unknown(),
+    display: z.unknown(),
+    details: z.unknown(),
+  }),
   z.object({ ...base, type: z.literal("branch_summary"), summary: z.string(), from_id: z.string() }),
   z.object({
     ...base,

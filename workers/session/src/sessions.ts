@@ -1,0 +1,159 @@
+// Creates, extends and reads sessions over the store. Every append is one checked commit; a lost race is run again on what won.
+import type { AgentMessage } from "@iii/contracts";
+import { BusError, type Clock, type Random } from "@iii/sdk";
+import type { SessionMeta, SessionRow } from "./contract.ts";
+import { deepEqual } from "./equal.ts";
+import type { SessionStore, Versioned } from "./store.ts";
+import { appendChain, type NewMessage, newMeta, pathTo } from "./tree.ts";
+
+const MAX_ATTEMPTS = 100;
+const CACHED = 256;
+
+interface AppendRequest {
+  readonly session_id: string;
+  readonly parent_id?: string | null | undefined;
+  readonly entry_ids?: readonly string[] | undefined;
+  readonly messages: readonly AgentMessage[];
+}
+type Labels = { readonly display_name?: string | undefined; readonly cwd?: string | undefined };
+
+export class Sessions {
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  /** Last known metas, so that an append in a run of appends costs one round trip. Only a hint: each write checks the revision. */
+  readonly #metas = new Map<string, Versioned<SessionMeta>>();
+  /** One append at a time per session here; other processes are met by the revision check. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(deps: { store: SessionStore; clock: Clock; random: Random }) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+    this.#random = deps.random;
+  }
+
+  async create(labels: Labels): Promise<string> {
+    const session_id = this.#random.uuid();
+    await this.#createIfAbsent(session_id, labels, 1);
+    return session_id;
+  }
+
+  async ensure(session_id: string, labels: Labels): Promise<void> {
+    if (this.#metas.has(session_id) || (await this.#load(session_id)) !== undefined) return;
+    await this.#createIfAbsent(session_id, labels, 0);
+  }
+
+  /** Appends a chain of messages. With `entry_ids`, entries that are there already are kept, so that a repeat changes nothing. */
+  async append(request: AppendRequest): Promise<string[]> {
+    const { session_id, messages, entry_ids } = request;
+    const ids = entry_ids ?? messages.map(() => this.#random.uuid());
+    if (ids.length !== messages.length || new Set(ids).size !== ids.length) {
+      throw new BusError("invalid_payload", "'entry_ids' must name each message once", {
+        details: { messages: messages.length, entry_ids: ids.length },
+      });
+    }
+    const items = messages.map((message, i): NewMessage => ({ entry_id: ids[i] ?? "", message }));
+    await this.#inTurn(session_id, () => this.#appendMissing(session_id, request.parent_id, items));
+    return [...ids];
+  }
+
+  async messages(session_id: string, branch_leaf: string | undefined): Promise<{ entry_id: string; message: AgentMessage }[]> {
+    const meta = await this.#load(session_id);
+    if (meta === undefined) throw notFound(session_id);
+    const path = pathTo(await this.#store.entries(session_id), branch_leaf ?? meta.value.leaf_id);
+    return path.flatMap((entry) => (entry.type === "message" ? [{ entry_id: entry.id, message: entry.message }] : []));
+  }
+
+  async list(query: {
+    limit?: number | undefined;
+    offset?: number | undefined;
+    order?: "asc" | "desc" | undefined;
+  }): Promise<{ sessions: SessionRow[]; total: number }> {
+    const metas = [...(await this.#store.metas())];
+    const sign = query.order === "asc" ? 1 : -1;
+    metas.sort((a, b) => sign * (a.updated_at - b.updated_at || (a.session_id < b.session_id ? -1 : 1)));
+    const offset = query.offset ?? 0;
+    const page = metas.slice(offset, query.limit === undefined ? undefined : offset + query.limit);
+    return { sessions: page.map(({ branch_count: _branches, leaf_id: _leaf, ...row }) => row), total: metas.length };
+  }
+
+  async #appendMissing(session_id: string, parent_id: string | null | undefined, items: readonly NewMessage[]): Promise<void> {
+    let rest = items;
+    let parent = parent_id;
+    if (parent !== null && parent !== undefined) await this.#mustExist(session_id, parent);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      if (rest.length === 0) return;
+      const meta = this.#metas.get(session_id) ?? (await this.#load(session_id));
+      if (meta === undefined) throw notFound(session_id);
+      const next = appendChain(meta.value, rest, { parent_id: parent, now: this.#clock.now() });
+      const written = await this.#store.write(next.meta, meta.rev, next.entries);
+      if (written.ok) return this.#remember({ value: next.meta, rev: written.rev });
+      this.#metas.delete(session_id);
+      if (written.conflict.kind === "entry") [rest, parent] = await this.#skipKnown(session_id, rest, parent);
+    }
+    throw new BusError("too_many_in_flight", `session '${session_id}' kept changing while a message was appended`);
+  }
+
+  /** Takes away the items that stand in the session already. With an explicit parent, what follows goes below the last of them. */
+  async #skipKnown(
+    session_id: string,
+    items: readonly NewMessage[],
+    parent: string | null | undefined,
+  ): Promise<[readonly NewMessage[], string | null | undefined]> {
+    let below = parent;
+    for (const [i, item] of items.entries()) {
+      const entry = await this.#store.entry(session_id, item.entry_id);
+      if (entry === undefined) return [items.slice(i), below];
+      if (entry.type !== "message" || !deepEqual(entry.message, item.message)) {
+        throw new BusError("idempotency_conflict", `entry '${item.entry_id}' exists with another message`, {
+          details: { session_id, entry_id: item.entry_id },
+        });
+      }
+      if (below !== null && below !== undefined) below = item.entry_id;
+    }
+    return [[], below];
+  }
+
+  async #mustExist(session_id: string, entry_id: string): Promise<void> {
+    const entry = await this.#store.entry(session_id, entry_id);
+    if (entry === undefined) throw new BusError("entry_not_found", `entry '${entry_id}' is not in session '${session_id}'`);
+  }
+
+  async #createIfAbsent(session_id: string, labels: Labels, branches: number): Promise<void> {
+    const value = newMeta(session_id, labels, branches, this.#clock.now());
+    const written = await this.#store.write(value, 0, []);
+    if (written.ok) this.#remember({ value, rev: written.rev });
+  }
+
+  async #load(session_id: string): Promise<Versioned<SessionMeta> | undefined> {
+    const found = await this.#store.meta(session_id);
+    if (found === undefined) this.#metas.delete(session_id);
+    else this.#remember(found);
+    return found;
+  }
+
+  #remember(meta: Versioned<SessionMeta>): void {
+    const { session_id } = meta.value;
+    const known = this.#metas.get(session_id);
+    if (known !== undefined && known.rev > meta.rev) return;
+    this.#metas.delete(session_id);
+    this.#metas.set(session_id, meta);
+    const oldest = this.#metas.size > CACHED ? this.#metas.keys().next().value : undefined;
+    if (oldest !== undefined) this.#metas.delete(oldest);
+  }
+
+  async #inTurn<T>(session_id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(session_id) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#turns.set(session_id, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#turns.get(session_id) === mine) this.#turns.delete(session_id);
+    }
+  }
+}
+
+function notFound(session_id: string): BusError {
+  return new BusError("session_not_found", `there is no session '${session_id}'; create it with session-tree::ensure`);
+}

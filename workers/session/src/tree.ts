@@ -1,0 +1,90 @@
+// The rules of a session's tree. Pure: meta and entries come in, new ones go out; ids and time are arguments.
+import type { AgentMessage } from "@iii/contracts";
+import { BusError } from "@iii/sdk";
+import type { SessionEntry, SessionMeta } from "./contract.ts";
+
+const SUMMARY_LENGTH = 80;
+
+export function newMeta(
+  session_id: string,
+  labels: { display_name?: string | undefined; cwd?: string | undefined },
+  branches: number,
+  now: number,
+): SessionMeta {
+  const { display_name, cwd } = labels;
+  return {
+    session_id,
+    ...(display_name === undefined ? {} : { display_name }),
+    ...(cwd === undefined ? {} : { cwd }),
+    created_at: now,
+    updated_at: now,
+    branch_count: branches,
+    entry_count: 0,
+    leaf_id: null,
+  };
+}
+
+export interface NewMessage {
+  readonly entry_id: string;
+  readonly message: AgentMessage;
+}
+
+/** Appends messages as one chain below `parent_id` (default: the active leaf). The last one becomes the active leaf. */
+export function appendChain(
+  meta: SessionMeta,
+  items: readonly NewMessage[],
+  options: { readonly parent_id: string | null | undefined; readonly now: number },
+): { readonly meta: SessionMeta; readonly entries: readonly SessionEntry[] } {
+  const start = options.parent_id ?? meta.leaf_id;
+  const entries = items.map(
+    ({ entry_id, message }, i): SessionEntry => ({
+      type: "message",
+      id: entry_id,
+      parent_id: i === 0 ? start : (items[i - 1]?.entry_id ?? null),
+      seq: meta.entry_count + i,
+      timestamp: options.now,
+      message,
+    }),
+  );
+  const last = items.at(-1);
+  if (last === undefined) return { meta, entries };
+  const summary = summarise(last.message);
+  return {
+    entries,
+    meta: {
+      ...meta,
+      updated_at: Math.max(meta.updated_at, options.now),
+      entry_count: meta.entry_count + items.length,
+      branch_count: meta.branch_count + (start === meta.leaf_id ? 0 : 1),
+      leaf_id: last.entry_id,
+      ...(summary === undefined ? {} : { last_message_summary: summary }),
+    },
+  };
+}
+
+/** The first text of a message, cut to one line for lists. */
+export function summarise(message: AgentMessage): string | undefined {
+  if (message.role === "custom") return undefined;
+  const text = message.content
+    .find((block) => block.type === "text")
+    ?.text.replace(/\s+/gu, " ")
+    .trim();
+  return text === undefined || text === "" ? undefined : Array.from(text).slice(0, SUMMARY_LENGTH).join("");
+}
+
+/**
+ * The entries from the root to `leaf`, oldest first, by the parent chain alone.
+ * @throws BusError `entry_not_found` when the chain names an entry that is not there; `store_corrupt` when it runs in a circle.
+ */
+export function pathTo(entries: readonly SessionEntry[], leaf: string | null): readonly SessionEntry[] {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const path: SessionEntry[] = [];
+  for (let id = leaf; id !== null; ) {
+    const entry = byId.get(id);
+    if (entry === undefined) throw new BusError("entry_not_found", `entry '${id}' is not in this session`);
+    if (path.length >= entries.length) throw new BusError("store_corrupt", `the parents of entry '${leaf}' form a circle`);
+    path.push(entry);
+    id = entry.parent_id;
+  }
+  return path.reverse();
+}
