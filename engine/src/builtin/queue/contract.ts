@@ -4,17 +4,6 @@ import { z } from "zod";
 
 const Origin = z.enum(["agent", "worker", "browser", "engine"]);
 
-/** One entry of `engine.queues`. `max_retries` is the total number of attempts; backoff doubles from `backoff_ms` up to 10 s. */
-export const QueueConfig = z.object({
-  type: z.enum(["standard", "fifo"]).default("standard"),
-  /** Messages with the same value of this field of `data` are delivered one at a time and in order. Needed for `fifo`. */
-  message_group_field: z.string().min(1).optional(),
-  concurrency: z.int().min(1).max(10_000).default(10),
-  max_retries: z.int().nonnegative().default(3),
-  backoff_ms: z.int().nonnegative().default(1_000),
-});
-export type QueueConfig = z.infer<typeof QueueConfig>;
-
 export const queueEnqueue = defineFunction({
   id: "engine::queue::enqueue",
   about: "Put one message on a named queue. Answers when it is durable.",

@@ -8,18 +8,33 @@ const Item = Group.extend({ item_id: z.string().min(1) });
 
 export const streamSet = defineFunction({
   id: "stream::set",
-  about: "Store an item and tell subscribers. With `ephemeral`, it lives in the engine's memory only (live deltas) and costs no disk write.",
+  about:
+    "Store an item and tell subscribers. With `ephemeral`, it lives in the engine's memory only (live deltas) and costs no disk write.",
   input: Item.extend({ data: z.unknown(), ephemeral: z.boolean().optional() }),
   output: z.object({ old_value: z.unknown(), new_value: z.unknown() }),
 });
-export const streamGet = defineFunction({ id: "stream::get", about: "Read one item.", input: Item, output: z.unknown(), effect: "none", parallel: true });
+export const streamGet = defineFunction({
+  id: "stream::get",
+  about: "Read one item.",
+  input: Item,
+  output: z.unknown(),
+  effect: "none",
+  parallel: true,
+});
 export const streamDelete = defineFunction({
   id: "stream::delete",
   about: "Remove one item and tell subscribers if it existed.",
   input: Item,
   output: z.object({ old_value: z.unknown() }),
 });
-export const streamList = defineFunction({ id: "stream::list", about: "All items of a group.", input: Group, output: z.array(z.unknown()), effect: "none", parallel: true });
+export const streamList = defineFunction({
+  id: "stream::list",
+  about: "All items of a group.",
+  input: Group,
+  output: z.array(z.unknown()),
+  effect: "none",
+  parallel: true,
+});
 export const streamListGroups = defineFunction({
   id: "stream::list_groups",
   about: "The groups of a stream.",
@@ -49,8 +64,14 @@ export const streamSend = defineFunction({
   output: z.null(),
 });
 
-/** One entry of a group's history. `item_id` is null for `stream::send` events. */
-export const StreamEntry = z.object({ seq: z.int(), item_id: z.string().nullable(), data: z.unknown(), ephemeral: z.boolean() });
+/** One entry of a group's history. `item_id` is null for `stream::send` events; a `delete` carries the old data. */
+export const StreamEntry = z.object({
+  seq: z.int(),
+  item_id: z.string().nullable(),
+  data: z.unknown(),
+  ephemeral: z.boolean(),
+  event: z.enum(["create", "update", "delete", "event"]).optional(),
+});
 /** Our extension. What a subscriber missed after `since`; when that is gone or of another epoch: `gap: true` and the whole group. */
 export const streamRead = defineFunction({
   id: "stream::read",

@@ -1,0 +1,19 @@
+// How a queue delivers, as it is configured and as it is kept.
+
+/** How a queue delivers. `function_id`, `condition` and `metadata` are set for queues that belong to one subscriber. */
+export interface QueueSpec {
+  readonly name: string;
+  readonly kind: "named" | "state" | "topic";
+  readonly concurrency: number;
+  readonly max_attempts: number;
+  readonly backoff_ms: number;
+  readonly group_field?: string | undefined;
+  readonly fifo: boolean;
+  /** For `state` queues: which changes they collect. */
+  readonly filter?: { readonly scope?: string | undefined; readonly key?: string | undefined } | undefined;
+  /** For `topic` queues. */
+  readonly topic?: string | undefined;
+  readonly function_id?: string | undefined;
+  readonly condition?: string | undefined;
+  readonly metadata?: unknown;
+}

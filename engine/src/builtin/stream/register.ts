@@ -1,0 +1,138 @@
+// Serves stream::*. A stream whose operations a worker serves (`stream::<op>(<name>)`) keeps its items there;
+// its changes are told here all the same.
+import type { z } from "zod";
+import type { BuiltinCall, EngineHost } from "../../host.ts";
+import type { Ledger } from "../../store/ledger.ts";
+import { causeOf } from "../queue/message.ts";
+import { applyOps } from "../state/ops.ts";
+import {
+  streamDelete,
+  streamGet,
+  streamList,
+  streamListAll,
+  streamListGroups,
+  streamRead,
+  streamSend,
+  streamSet,
+  streamUpdate,
+} from "./contract.ts";
+import type { ItemAddress, StreamHub } from "./hub.ts";
+
+const OWNER = "iii-stream";
+
+interface Deps {
+  readonly ledger: Ledger;
+  readonly streams: StreamHub;
+}
+
+type Op = "get" | "set" | "delete" | "list" | "list_groups" | "update";
+
+/** Calls the worker that serves this operation of this stream. `served: false` when there is none. */
+async function custom(
+  host: EngineHost,
+  op: Op,
+  input: { stream_name: string },
+  call: BuiltinCall,
+): Promise<{ served: boolean; answer?: unknown }> {
+  const function_id = `stream::${op}(${input.stream_name})`;
+  if (!host.isServed(function_id)) return { served: false };
+  const { traceparent, baggage, context } = call;
+  const answer = await host.invoke({ function_id, payload: input, traceparent, baggage, origin: context.origin, depth: context.depth + 1 });
+  return { served: true, answer };
+}
+
+const field = (answer: unknown, name: string): unknown => {
+  if (typeof answer !== "object" || answer === null) return undefined;
+  return (answer as Record<string, unknown>)[name];
+};
+
+export function serveStream(host: EngineHost, deps: Deps): void {
+  serveReads(host, deps);
+  serveSet(host, deps);
+  serveOtherWrites(host, deps);
+}
+
+function serveReads(host: EngineHost, { streams }: Deps): void {
+  host.handle(OWNER, streamGet, async (input, call) => {
+    const own = await custom(host, "get", input, call);
+    if (own.served) return own.answer;
+    const value = streams.get(input);
+    await streams.settled(input, input.item_id);
+    return value;
+  });
+  host.handle(OWNER, streamList, async (input, call) => {
+    const own = await custom(host, "list", input, call);
+    if (own.served) return own.answer as unknown[];
+    const values = streams.list(input);
+    await streams.settled(input);
+    return [...values];
+  });
+  host.handle(OWNER, streamListGroups, async (input, call) => {
+    const own = await custom(host, "list_groups", input, call);
+    return own.served ? (own.answer as string[]) : [...streams.groups(input.stream_name)];
+  });
+  host.handle(OWNER, streamListAll, () => {
+    const stream = streams.streams().map((id) => ({ id, groups: [...streams.groups(id)] }));
+    return { stream, count: stream.length };
+  });
+  host.handle(OWNER, streamRead, async (input) => {
+    const { items, ...rest } = await streams.read(input, input.since, input.epoch);
+    return { ...rest, items: [...items] };
+  });
+}
+
+/** Tells a change that a custom stream has made. */
+function noteCustom(streams: StreamHub, address: ItemAddress, answer: unknown, data: unknown, call: BuiltinCall) {
+  const old_value = field(answer, "old_value") ?? null;
+  const new_value = field(answer, "new_value") ?? data;
+  streams.note(address, address.item_id, new_value, old_value === null ? "create" : "update", causeOf(call));
+  return { old_value, new_value };
+}
+
+function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
+  host.handle(OWNER, streamSet, async (input, call) => {
+    const { ephemeral, ...rest } = input;
+    const own = await custom(host, "set", rest, call);
+    const data = input.data ?? null;
+    if (own.served) return noteCustom(streams, input, own.answer, data, call);
+    const old_value = streams.get(input) ?? null;
+    if (ephemeral === true && !streams.isStored(input)) {
+      streams.putEphemeral(input, data, causeOf(call));
+      return { old_value, new_value: data };
+    }
+    const batch = ledger.batch();
+    streams.put(batch, input, data, causeOf(call));
+    await batch.commit();
+    return { old_value, new_value: data };
+  });
+}
+
+function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
+  host.handle(OWNER, streamUpdate, async (input: z.output<typeof streamUpdate.input>, call) => {
+    const own = await custom(host, "update", input, call);
+    if (own.served) return noteCustom(streams, input, own.answer, null, call);
+    const old = streams.get(input);
+    const { value, errors } = applyOps(old, input.ops);
+    const batch = ledger.batch();
+    streams.put(batch, input, value, causeOf(call));
+    await batch.commit();
+    return { old_value: old ?? null, new_value: value, ...(errors.length === 0 ? {} : { errors }) };
+  });
+  host.handle(OWNER, streamDelete, async (input, call) => {
+    const own = await custom(host, "delete", input, call);
+    if (own.served) {
+      const old_value = field(own.answer, "old_value") ?? null;
+      if (old_value !== null) streams.note(input, input.item_id, old_value, "delete", causeOf(call));
+      return { old_value };
+    }
+    const old_value = streams.get(input) ?? null;
+    const batch = ledger.batch();
+    streams.remove(batch, input, causeOf(call));
+    await batch.commit();
+    return { old_value };
+  });
+  host.handle(OWNER, streamSend, (input, call) => {
+    streams.note(input, input.id ?? null, { type: input.type, data: input.data ?? null }, "event", causeOf(call));
+    return null;
+  });
+}
