@@ -19,7 +19,9 @@ export const worker = defineWorker({
     // A mount lives as long as this connection, so a connection that comes back mounts again.
     const unwatch = iii.onState((state) => {
       if (state !== "connected" || !mounted) return;
-      mount().catch((error: unknown) => log.error({ code: toBusError(error).code }, `console: cannot mount the page: ${toBusError(error).message}`));
+      mount().catch((error: unknown) =>
+        log.error({ code: toBusError(error).code }, `console: cannot mount the page: ${toBusError(error).message}`),
+      );
     });
     return {
       async ready() {

@@ -1,0 +1,46 @@
+// What went wrong in a person's words, and what to do next, by error code. Pure.
+
+export interface Advice {
+  readonly code: string;
+  readonly text: string;
+  readonly next: string;
+}
+
+const NEXT: Readonly<Record<string, string>> = {
+  function_not_found: "Start the worker that serves it: iii worker list shows who is down.",
+  invocation_stopped: "The worker went away in mid-call. Send again; nothing accepted before is lost.",
+  disconnected: "The engine's connection broke. The page reconnects by itself; send again when the pill says live.",
+  TIMEOUT: "No answer in time. Look at the trace, or send again.",
+  FORBIDDEN: "This page may not call that function.",
+  invalid_payload: "Correct the field that is named and send again.",
+  id_invalid: "Ids are 1 to 128 printable ASCII characters without spaces and without '/'.",
+  provider_unknown: "Choose another model, or enable the provider's worker in config.yaml.",
+  model_unknown: "Choose a model from the list.",
+  credential_missing: "Set the provider's key in the environment and restart its worker, or choose the demo model.",
+  session_busy: "Wait for the running turn, or stop it.",
+  gate_unavailable: "Start the policy worker: without it every call is refused.",
+  store_unavailable: "The disk refused a write. Check space and permissions of the data folder.",
+  payload_too_large: "Send less at once.",
+};
+
+/** Turns anything thrown by a call into a code, a text and a next step. */
+export function advice(thrown: unknown): Advice {
+  const error = thrown as { code?: unknown; message?: unknown } | null;
+  const code = typeof error?.code === "string" ? error.code : "unexpected";
+  const text = typeof error?.message === "string" ? error.message : String(thrown);
+  return { code, text, next: NEXT[code] ?? "Try again; the trace of the turn shows where it stopped." };
+}
+
+const OUTCOME: Readonly<Record<string, string>> = {
+  already_decided: "Somebody decided this call before you.",
+  not_pending: "This call no longer waits: it was decided, expired or aborted.",
+  args_changed: "The arguments are not the ones that were shown. The call was not allowed.",
+  invalid_payload: "The decision was not understood.",
+  resume_failed: "The decision could not be stored. Try again.",
+};
+
+/** What a refused decision means, with the first decision when there is one. */
+export function refusal(error: string, first?: { decision?: string | undefined; by?: string | undefined }): string {
+  const text = OUTCOME[error] ?? `The decision was refused: ${error}.`;
+  return first?.decision === undefined ? text : `${text} It was: ${first.decision}${first.by === undefined ? "" : ` by ${first.by}`}.`;
+}

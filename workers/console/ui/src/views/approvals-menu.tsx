@@ -1,0 +1,31 @@
+// How many calls wait for a decision, in all sessions, and the way to each.
+import { Link } from "wouter-preact";
+import { ago, glance } from "../model/text.ts";
+import { useApp } from "./context.ts";
+
+export function ApprovalsMenu() {
+  const { pending, now } = useApp();
+  const count = pending.value.length;
+  return (
+    <details class="menu">
+      <summary class="pill" data-tone={count > 0 ? "warn" : "quiet"}>
+        {count > 0 && <span class="dot" aria-hidden="true" />}
+        {count} {count === 1 ? "approval" : "approvals"}
+      </summary>
+      <div class="menu-body">
+        {count === 0 && <p class="empty small">Nothing waits for you.</p>}
+        <ul>
+          {pending.value.map((call) => (
+            <li key={`${call.session_id}/${call.function_call_id}`}>
+              <Link href={`/chat/${encodeURIComponent(call.session_id)}`} class="menu-row">
+                <span class="mono strong">{call.function_id}</span>
+                <span class="mono muted">{glance(call.args, 60)}</span>
+                <span class="muted">asked {ago(now.value - call.requested_at)}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,110 @@
+// A function call: what is asked for, where it stands, what came back. A parked one carries its approval card.
+import type { AwaitingApproval, FunctionCallBlock } from "@iii/contracts";
+import { type CallState, type CallStatus, denial, target } from "../model/calls.ts";
+import { duration, glance, pretty } from "../model/text.ts";
+import type { View } from "../model/transcript.ts";
+import type { SessionStore } from "../session-store.ts";
+import { ApprovalCard } from "./approval-card.tsx";
+import { useApp } from "./context.ts";
+import { CopyButton, Plain } from "./plain.tsx";
+
+const WORDS: Readonly<Record<CallStatus, string>> = {
+  waiting: "waiting",
+  running: "running",
+  awaiting: "needs approval",
+  done: "done",
+  error: "error",
+  lost: "no result",
+};
+
+export function ToolCard({ block, view, store }: { block: FunctionCallBlock; view: View; store: SessionStore }) {
+  const call = view.calls.get(block.id) ?? { status: "waiting" as const };
+  const asked = target(block);
+  const parked = useParked(view, store).find((one) => one.function_call_id === block.id);
+  if (parked !== undefined && call.status !== "done" && call.status !== "error")
+    return <ApprovalCard call={parked} session_id={store.session_id} />;
+  return <CallView id={asked.function_id} args={asked.args} call={call} />;
+}
+
+/** Approval cards whose call is not in the transcript yet. */
+export function LooseApprovals({ view, store }: { view: View; store: SessionStore }) {
+  const shown = new Set(
+    view.entries.flatMap(({ message }) =>
+      message.role === "assistant" ? message.content.flatMap((block) => (block.type === "function_call" ? [block.id] : [])) : [],
+    ),
+  );
+  const loose = useParked(view, store).filter((call) => !shown.has(call.function_call_id));
+  return (
+    <>
+      {loose.map((call) => (
+        <ApprovalCard key={call.function_call_id} call={call} session_id={store.session_id} />
+      ))}
+    </>
+  );
+}
+
+/** What this session waits on: the turn says it, and the gate's own list adds what the turn's view leaves out. */
+function useParked(view: View, store: SessionStore): readonly AwaitingApproval[] {
+  const { pending } = useApp();
+  const calls = new Map<string, AwaitingApproval>();
+  for (const call of view.turn?.awaiting_approval ?? []) calls.set(call.function_call_id, call);
+  for (const call of pending.value) {
+    const over = view.calls.get(call.function_call_id)?.text !== undefined;
+    if (call.session_id === store.session_id && !over) calls.set(call.function_call_id, { ...calls.get(call.function_call_id), ...call });
+  }
+  return [...calls.values()];
+}
+
+function CallView({ id, args, call }: { id: string; args: unknown; call: CallState }) {
+  const denied = denial(call.details);
+  return (
+    <details class="tool" data-status={denied === undefined ? call.status : "denied"} open={call.status === "error"}>
+      <summary class="tool-line">
+        <span class="dot" aria-hidden="true" />
+        <span class="tool-name mono">
+          <Plain text={id} />
+        </span>
+        <span class="tool-args mono muted">
+          <Plain text={glance(args)} />
+        </span>
+        <span class="tool-status">{denied === undefined ? WORDS[call.status] : `denied by ${denied.by}`}</span>
+        {call.duration_ms !== undefined && <span class="muted num">{duration(call.duration_ms)}</span>}
+      </summary>
+      <div class="tool-body">
+        <Part title="Request" text={pretty(args)} />
+        {denied !== undefined && denied.reason !== "" && (
+          <p class="stop-note">
+            Reason: <Plain text={denied.reason} />
+          </p>
+        )}
+        {call.text !== undefined && <Part title="Result" text={indented(call.text)} />}
+        {call.text === undefined && <p class="muted">No result yet.</p>}
+      </div>
+    </details>
+  );
+}
+
+/** A result that is JSON reads better indented; anything else stays as it is. */
+function indented(text: string): string {
+  if (!/^\s*[{[]/.test(text) || text.length > 50_000) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function Part({ title, text }: { title: string; text: string }) {
+  return (
+    <section class="part" aria-label={title}>
+      <header class="part-head">
+        <h4>{title}</h4>
+        <CopyButton text={text} label={`Copy the ${title.toLowerCase()}`} />
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
+      <pre class="block" tabIndex={0}>
+        <Plain text={text} />
+      </pre>
+    </section>
+  );
+}

@@ -1,0 +1,78 @@
+// The traces of a session, one per turn, and the one that is looked at as a tree with bars.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { Link } from "wouter-preact";
+import { isOver, textOf } from "../model/calls.ts";
+import { headline } from "../model/text.ts";
+import { timeline, traceIdOf } from "../model/trace-tree.ts";
+import type { View } from "../model/transcript.ts";
+import type { SessionStore } from "../session-store.ts";
+import { openTraces, type TraceRow } from "../trace-store.ts";
+import { useApp } from "./context.ts";
+import { Problem } from "./problem.tsx";
+import { Waterfall } from "./waterfall.tsx";
+
+const AGAIN_MS = 1500;
+
+export function TraceTab({ store, trace }: { store: SessionStore; trace: string | undefined }) {
+  const { iii, now } = useApp();
+  const traces = useMemo(() => openTraces(iii, store.session_id), [iii, store.session_id]);
+  const view = store.view.value;
+  const chosen = trace ?? traceIdOf(view.turn?.traceparent) ?? traces.list.value?.[0]?.trace_id;
+  const running = !isOver(view.turn);
+  const tick = useSignal(0);
+
+  useEffect(() => {
+    void traces.load();
+  }, [traces, view.turn?.turn_id, view.turn?.state]);
+  useEffect(() => {
+    if (chosen !== undefined) void traces.show(chosen);
+  }, [traces, chosen, view.turn?.state, tick.value]);
+  useEffect(() => {
+    if (!running) return;
+    const timer = setInterval(() => {
+      tick.value += 1;
+    }, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [running, tick]);
+
+  const roots = traces.roots.value;
+  const pending = roots?.some((root) => root.pending === true) ?? false;
+  const laid = useMemo(() => (roots === null ? null : timeline(roots, Date.now())), [roots, pending ? now.value : 0]);
+  return (
+    <div class="trace">
+      {traces.problem.value !== null && <Problem advice={traces.problem.value} retry={() => void traces.load()} />}
+      <TraceList rows={traces.list.value} chosen={chosen} view={view} session_id={store.session_id} />
+      {laid === null || laid.rows.length === 0 ? (
+        <p class="empty">{chosen === undefined ? "No trace of this session yet. Post a message first." : "Reading the trace…"}</p>
+      ) : (
+        <Waterfall key={chosen} timeline={laid} trace_id={chosen ?? ""} />
+      )}
+    </div>
+  );
+}
+
+function TraceList(props: { rows: readonly TraceRow[] | null; chosen: string | undefined; view: View; session_id: string }) {
+  if (props.rows === null || props.rows.length === 0) return null;
+  return (
+    <nav class="trace-list" aria-label="Traces of this session">
+      {props.rows.map((row) => (
+        <Link
+          key={row.trace_id}
+          href={`/chat/${encodeURIComponent(props.session_id)}/trace/${row.trace_id}`}
+          class="trace-link"
+          aria-current={row.trace_id === props.chosen ? "page" : undefined}
+        >
+          <span class="trace-title">{titleOf(row, props.view)}</span>
+          <span class="muted num">{new Date(row.start_ms).toLocaleTimeString([], { hour12: false })}</span>
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+/** A trace is named by the message that started it: the last one posted before the trace began. */
+function titleOf(row: TraceRow, view: View): string {
+  const posted = view.entries.findLast(({ message }) => message.role === "user" && message.timestamp <= row.start_ms + 1000);
+  return posted?.message.role === "user" ? headline(textOf(posted.message.content), 40) : row.name;
+}

@@ -1,0 +1,74 @@
+// The transcript: settled messages, then what streams. Follows the end until the reader scrolls away.
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { isOver } from "../model/calls.ts";
+import type { SessionStore } from "../session-store.ts";
+import { useApp } from "./context.ts";
+import { LiveView, MessageView } from "./message.tsx";
+import { LooseApprovals } from "./tool-card.tsx";
+import { Welcome } from "./welcome.tsx";
+
+const NEAR_PX = 24;
+
+export function Transcript({ store }: { store: SessionStore }) {
+  const view = store.view.value;
+  const { pending } = useApp();
+  const box = useRef<HTMLDivElement>(null);
+  const stuck = useSignal(true);
+
+  useLayoutEffect(() => {
+    if (stuck.value && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [view, pending.value, stuck.value]);
+
+  // Only a person's own scrolling changes whether the end is followed.
+  const byHand = () => {
+    requestAnimationFrame(() => {
+      const node = box.current;
+      if (node !== null) stuck.value = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
+    });
+  };
+  const empty = store.loaded.value && view.entries.length === 0 && view.live.length === 0;
+  const working = !isOver(view.turn) && view.live.length === 0 && view.turn?.state !== "function_awaiting_approval";
+  return (
+    <div class="transcript-wrap">
+      <div
+        ref={box}
+        class="transcript"
+        role="log"
+        aria-live="off"
+        aria-label="Transcript"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+        tabIndex={0}
+        onWheel={byHand}
+        onTouchMove={byHand}
+        onKeyUp={byHand}
+        onPointerUp={byHand}
+      >
+        {empty && <Welcome store={store} />}
+        {view.entries.map((entry) => (
+          <MessageView key={entry.key} entry={entry} view={view} store={store} />
+        ))}
+        {view.live.map((live) => (
+          <LiveView key={live.message_id} live={live} />
+        ))}
+        <LooseApprovals view={view} store={store} />
+        {working && (
+          <p class="working muted">
+            <span class="spinner" aria-hidden="true" /> working
+          </p>
+        )}
+      </div>
+      {!stuck.value && (
+        <button
+          type="button"
+          class="button small jump"
+          onClick={() => {
+            stuck.value = true;
+          }}
+        >
+          Latest ↓
+        </button>
+      )}
+    </div>
+  );
+}
