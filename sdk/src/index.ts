@@ -15,3 +15,5 @@ export * from "./protocol/ids.ts";
 export * from "./redact.ts";
 export * from "./start-worker.ts";
 export * from "./system.ts";
+export { LightSpans, type LightSpansOptions } from "./telemetry/light.ts";
+export * from "./telemetry/traceparent.ts";

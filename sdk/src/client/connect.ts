@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../define.ts";
 import { BusError, fromWire, toBusError } from "../errors.ts";
 import { type Logger, silentLogger } from "../log-port.ts";
-import type { Clock, Dialer, Random } from "../ports.ts";
+import type { Clock, Random } from "../ports.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { type Ambient, processAmbient } from "./ambient.ts";
@@ -13,7 +13,7 @@ import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts
 import { Connection } from "./connection.ts";
 import { frameText } from "./encode.ts";
 import { Executions } from "./execution.ts";
-import type { Channel, ConnectionState, Iii, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
+import type { Channel, ConnectionState, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
 import { type Announcement, announcementOf, type Client, type ConnectOptions } from "./options.ts";
 import { PendingCalls } from "./pending.ts";
 import { serveDefinition } from "./serve.ts";

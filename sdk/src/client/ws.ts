@@ -1,0 +1,130 @@
+// Wires over `ws`, for Node. The only file of the SDK that imports it.
+import type { Socket } from "node:net";
+import { WebSocket } from "ws";
+import type { Dialer, Wire, WireHandlers } from "../ports.ts";
+
+export interface WsDialerOptions {
+  /** Sent with the upgrade of every wire. */
+  headers?: Record<string, string>;
+  /** How often a ping is sent; a peer that shows no life for three of them is dead. */
+  ping_ms?: number;
+}
+
+const HANDSHAKE_MS = 10_000;
+const CLOSE_MS = 2_000;
+const MAX_PAYLOAD = 64 * 1024 * 1024;
+
+/** Dials the engine at `url` (`ws://host:port`, with or without a path of its own). */
+export function wsDialer(url: string, options: WsDialerOptions = {}): Dialer {
+  const base = url.replace(/\/+$/, "");
+  return {
+    address: base,
+    dial(path, handlers) {
+      try {
+        return new WsWire(path === "/" ? `${base}/` : `${base}${path}`, handlers, options);
+      } catch (cause) {
+        // A URL that cannot be dialled ends like any other failed connection.
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        queueMicrotask(() => handlers.close(1006, reason));
+        return deadWire;
+      }
+    },
+  };
+}
+
+const deadWire: Wire = { send() {}, pause() {}, resume() {}, close() {}, terminate() {}, buffered: 0 };
+
+class WsWire implements Wire {
+  readonly #socket: WebSocket;
+  readonly #pingMs: number;
+  #tcp: Socket | undefined;
+  #corked = false;
+  #reason = "";
+  #silent = 0;
+  #pinger: NodeJS.Timeout | undefined;
+
+  constructor(url: string, handlers: WireHandlers, options: WsDialerOptions) {
+    this.#pingMs = options.ping_ms ?? 10_000;
+    this.#socket = new WebSocket(url, {
+      perMessageDeflate: false,
+      handshakeTimeout: HANDSHAKE_MS,
+      maxPayload: MAX_PAYLOAD,
+      ...(options.headers === undefined ? {} : { headers: options.headers }),
+    });
+    this.#socket.on("upgrade", (response) => {
+      this.#tcp = response.socket;
+      this.#tcp.setNoDelay(true);
+    });
+    this.#socket.on("open", () => {
+      this.#startPinging();
+      handlers.open?.();
+    });
+    this.#socket.on("message", (data, binary) => {
+      this.#silent = 0;
+      handlers.message(data as Buffer, binary);
+    });
+    for (const sign of ["ping", "pong"] as const) {
+      this.#socket.on(sign, () => {
+        this.#silent = 0;
+        handlers.alive?.();
+      });
+    }
+    this.#socket.on("error", (error) => {
+      this.#reason = error.message;
+    });
+    this.#socket.once("close", (code, reason) => {
+      clearInterval(this.#pinger);
+      handlers.close(code, reason.toString() || this.#reason);
+    });
+  }
+
+  get buffered(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  send(data: Uint8Array | string, binary = false): void {
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#cork();
+    this.#socket.send(data, { binary });
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  close(code = 1000, reason = ""): void {
+    this.#socket.close(code, reason);
+    setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  /** All frames of one turn of the event loop leave in one write. */
+  #cork(): void {
+    if (this.#corked || this.#tcp === undefined) return;
+    const tcp = this.#tcp;
+    this.#corked = true;
+    tcp.cork();
+    process.nextTick(() => {
+      this.#corked = false;
+      tcp.uncork();
+    });
+  }
+
+  #startPinging(): void {
+    this.#pinger = setInterval(() => {
+      this.#silent += 1;
+      if (this.#silent > 3) {
+        this.#reason = "the engine shows no sign of life";
+        this.#socket.terminate();
+      } else this.#socket.ping();
+    }, this.#pingMs);
+    this.#pinger.unref();
+  }
+}

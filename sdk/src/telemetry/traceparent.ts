@@ -1,0 +1,21 @@
+// W3C trace context as text. Malformed values read as absent.
+
+export interface TraceParent {
+  readonly trace_id: string;
+  readonly span_id: string;
+  readonly sampled: boolean;
+}
+
+const SHAPE = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+
+export function parseTraceparent(text: string | undefined): TraceParent | undefined {
+  const found = text === undefined ? null : SHAPE.exec(text);
+  if (found === null || text?.startsWith("ff") === true) return undefined;
+  const [, trace_id = "", span_id = "", flags = "00"] = found;
+  if (/^0+$/.test(trace_id) || /^0+$/.test(span_id)) return undefined;
+  return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+export function formatTraceparent(context: TraceParent): string {
+  return `00-${context.trace_id}-${context.span_id}-${context.sampled ? "01" : "00"}`;
+}

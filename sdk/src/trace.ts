@@ -1,0 +1,125 @@
+// OpenTelemetry for one process: started once, before the first connection. The engine never loads this.
+
+import { context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
+import type { NodeSDK } from "@opentelemetry/sdk-node";
+import type { ActiveSpan, SpanSink, SpanStart } from "./client/spans.ts";
+import type { Dialer } from "./ports.ts";
+import { redactText } from "./redact.ts";
+import { systemClock, systemRandom } from "./system.ts";
+import { SERVICE, SpanExporter } from "./telemetry/exporter.ts";
+import { TelemetryLink } from "./telemetry/link.ts";
+import { formatTraceparent, parseTraceparent } from "./telemetry/traceparent.ts";
+
+export interface TelemetryOptions {
+  /** The process's own name; each worker in it has its own (see `spans`). */
+  service: string;
+  dialer: Dialer;
+  env?: NodeJS.ProcessEnv;
+}
+
+export interface ProcessTelemetry {
+  /** What records the spans of one worker; undefined when telemetry is off. */
+  spans(worker: string): SpanSink | undefined;
+  /** Sends what is left and ends. */
+  stop(): Promise<void>;
+}
+
+const OFF: ProcessTelemetry = { spans: () => undefined, stop: async () => {} };
+const isOff = (value: string | undefined): boolean => value === "false" || value === "0";
+const isOn = (value: string | undefined): boolean => value === "true" || value === "1";
+
+/** Starts telemetry unless `OTEL_ENABLED=false`. Call it once per process. */
+export async function startTelemetry(options: TelemetryOptions): Promise<ProcessTelemetry> {
+  const env = options.env ?? process.env;
+  if (isOff(env["OTEL_ENABLED"]) || isOn(env["OTEL_SDK_DISABLED"])) return OFF;
+  // Loaded here, not at import: it costs a third of a second.
+  const [sdkModule, transformer] = await Promise.all([import("@opentelemetry/sdk-node"), import("@opentelemetry/otlp-transformer")]);
+  const link = new TelemetryLink({ dialer: options.dialer, clock: systemClock, random: systemRandom });
+  const exporter = new SpanExporter({
+    link,
+    serializer: transformer.JsonTraceSerializer,
+    collector: collectorUrl(env),
+    headers: collectorHeaders(env),
+  });
+  const sdk: NodeSDK = new sdkModule.NodeSDK({
+    serviceName: options.service,
+    spanProcessors: [exporter],
+    autoDetectResources: false,
+    instrumentations: [],
+    metricReaders: [],
+    logRecordProcessors: [],
+  });
+  sdk.start();
+  const payloads = !isOn(env["III_DISABLE_TRACE_PAYLOADS"]);
+  return {
+    spans: (worker) => new OtelSpans(trace.getTracer("@iii/sdk"), worker, payloads),
+    async stop() {
+      await sdk.shutdown();
+      link.close();
+    },
+  };
+}
+
+function collectorUrl(env: NodeJS.ProcessEnv): string | undefined {
+  const own = env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+  if (own !== undefined && own !== "") return own;
+  const base = env["OTEL_EXPORTER_OTLP_ENDPOINT"];
+  return base === undefined || base === "" ? undefined : `${base.replace(/\/+$/, "")}/v1/traces`;
+}
+
+function collectorHeaders(env: NodeJS.ProcessEnv): Record<string, string> {
+  const text = env["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] ?? env["OTEL_EXPORTER_OTLP_HEADERS"] ?? "";
+  const pairs = text.split(",").map((pair) => pair.split("="));
+  return Object.fromEntries(
+    pairs
+      .filter(([key]) => key !== undefined && key.trim() !== "")
+      .map(([key = "", ...rest]) => [key.trim(), decodeURIComponent(rest.join("=").trim())]),
+  );
+}
+
+const KINDS = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT, server: SpanKind.SERVER } as const;
+
+class OtelSpans implements SpanSink {
+  readonly payloads: boolean;
+  readonly #tracer: Tracer;
+  readonly #worker: string;
+
+  constructor(tracer: Tracer, worker: string, payloads: boolean) {
+    this.#tracer = tracer;
+    this.#worker = worker;
+    this.payloads = payloads;
+  }
+
+  start(spec: SpanStart): ActiveSpan {
+    const parent = parseTraceparent(spec.traceparent);
+    const around =
+      parent === undefined
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, {
+            traceId: parent.trace_id,
+            spanId: parent.span_id,
+            traceFlags: parent.sampled ? 1 : 0,
+            isRemote: true,
+          });
+    const attributes = { ...spec.attributes, [SERVICE]: this.#worker };
+    const span = this.#tracer.startSpan(spec.name, { kind: KINDS[spec.kind], attributes }, around);
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const inside = trace.setSpan(around, span);
+    return {
+      traceparent: formatTraceparent({ trace_id: traceId, span_id: spanId, sampled: (traceFlags & 1) === 1 }),
+      event: (name, eventAttributes) => void span.addEvent(name, { ...eventAttributes }),
+      end(error) {
+        if (error === undefined) span.setStatus({ code: SpanStatusCode.OK });
+        else span.setStatus({ code: SpanStatusCode.ERROR, message: redactText(`${error.code}: ${error.message}`) });
+        span.end();
+      },
+      run: (body) => context.with(inside, body),
+    };
+  }
+
+  active(): string | undefined {
+    const found = trace.getActiveSpan()?.spanContext();
+    if (found === undefined || !isSpanContextValid(found)) return undefined;
+    return formatTraceparent({ trace_id: found.traceId, span_id: found.spanId, sampled: (found.traceFlags & 1) === 1 });
+  }
+}

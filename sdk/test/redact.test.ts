@@ -1,0 +1,44 @@
+import { capture, redact, redactText } from "@iii/sdk";
+import { createLogger } from "@iii/sdk/run";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+const KEY = "sk-ant-api03-abcdefghijklmnop";
+
+test.each([
+  ["a vendor key", `failed with ${KEY} today`, "failed with [redacted] today"],
+  ["a bearer header", "Authorization: Bearer abc.def-ghi_jkl", "Authorization: Bearer [redacted]"],
+  ["an assignment", "api_key=abcdef123 x", "api_key=[redacted] x"],
+  ["plain text", "nothing to hide: tokens 12", "nothing to hide: tokens 12"],
+])("text with %s", (_title, text, expected) => {
+  expect(redactText(text)).toBe(expected);
+});
+
+test("secret keys hide their values at any depth; numbers that only sound secret stay", () => {
+  const value = { a: [{ api_key: "x", max_tokens: 5 }], headers: { authorization: "x" }, usage: { tokens: 7 }, credential: { any: "x" } };
+  expect(redact(value)).toEqual({
+    a: [{ api_key: "[redacted]", max_tokens: 5 }],
+    headers: { authorization: "[redacted]" },
+    usage: { tokens: 7 },
+    credential: "[redacted]",
+  });
+});
+
+test("whatever the payload, a capture is short, has no secret and is no accident", () => {
+  fc.assert(
+    fc.property(fc.anything({ withBigInt: true, withTypedArray: true, withDate: true }), (value) => {
+      const { json } = capture({ value, deep: [{ token: KEY, note: `x ${KEY} y` }] }, 512);
+      expect(json.length).toBeLessThanOrEqual(512);
+      expect(json).not.toContain(KEY);
+    }),
+  );
+});
+
+test("the log has no secret in fields, messages or errors", () => {
+  const lines: string[] = [];
+  const log = createLogger({ name: "t", level: "info", destination: { write: (line) => void lines.push(line) } });
+  log.child({ token: KEY }).error({ err: new Error(`bad ${KEY}`), headers: { cookie: KEY } }, `called with ${KEY}`);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).not.toContain(KEY);
+  expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({ level: "error", name: "t", msg: "called with [redacted]" });
+});
