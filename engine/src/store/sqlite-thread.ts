@@ -100,15 +100,18 @@ function serve(db: DatabaseSync): (request: Request) => Reply {
 let handle: ((request: Request) => Reply) | undefined;
 let broken: Reply | undefined;
 
-parentPort?.on("message", (request: Request) => {
-  let reply: Reply;
+function answer(request: Request): Reply {
+  if (broken !== undefined && (handle === undefined || request.type !== "close")) return broken;
   try {
     handle ??= serve(open());
-    reply = broken !== undefined && request.type !== "close" ? broken : handle(request);
+    return handle(request);
   } catch (thrown) {
-    reply = { ok: false, ...refusal(thrown) };
-    broken = reply;
+    broken = { ok: false, ...refusal(thrown) };
+    return broken;
   }
-  parentPort?.postMessage(reply);
+}
+
+parentPort?.on("message", (request: Request) => {
+  parentPort?.postMessage(answer(request));
   if (request.type === "close") parentPort?.close();
 });

@@ -1,0 +1,55 @@
+// One suite that every store adapter passes.
+import { BusError } from "@iii/sdk";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Store } from "../../src/store/port.ts";
+
+export interface StoreCase {
+  open(): Promise<Store> | Store;
+  /** The same rows, opened as a restarted engine does. */
+  reopen(store: Store): Promise<Store> | Store;
+  /** A store whose next commit fails. */
+  failing(): Promise<Store> | Store;
+  cleanup(): Promise<void> | void;
+}
+
+const row = (space: string, key: string, value: string) => ({ space, key, value });
+
+export function storeCases(name: string, adapter: StoreCase): void {
+  describe(`store: ${name}`, () => {
+    afterEach(() => adapter.cleanup());
+
+    test("what was acknowledged is there after a restart, in order of space and key", async () => {
+      const store = await adapter.open();
+      await store.load();
+      await store.commit([row("b", "2", "two"), row("b", "1", "one"), row("a", "9", "é€𝄞\u0000x")]);
+      await store.commit([row("b", "2", "new"), { space: "b", key: "1", value: null }]);
+      const again = await adapter.reopen(store);
+      expect(await again.load()).toEqual([row("a", "9", "é€𝄞\u0000x"), row("b", "2", "new")]);
+      await again.close();
+    });
+
+    test("batches that arrive together are acknowledged in the order of their calls", async () => {
+      const store = await adapter.open();
+      const done: number[] = [];
+      await Promise.all(Array.from({ length: 50 }, (_, n) => store.commit([row("s", "k", String(n))]).then(() => done.push(n))));
+      expect(done).toEqual(Array.from({ length: 50 }, (_, n) => n));
+      expect(await store.load()).toEqual([row("s", "k", "49")]);
+      await store.close();
+    });
+
+    test("a batch with nothing in it is acknowledged", async () => {
+      const store = await adapter.open();
+      await store.commit([]);
+      expect(await store.load()).toEqual([]);
+      await store.close();
+    });
+
+    test("after a failed commit nothing more is accepted, also what was waiting", async () => {
+      const store = await adapter.failing();
+      const outcomes = await Promise.allSettled([store.commit([row("s", "a", "1")]), store.commit([row("s", "b", "2")])]);
+      expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+      await expect(store.commit([row("s", "c", "3")])).rejects.toBeInstanceOf(BusError);
+      await store.close();
+    });
+  });
+}

@@ -1,0 +1,130 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { BusError } from "@iii/sdk";
+import { afterEach, describe, expect, test } from "vitest";
+import { createMemoryStore, type MemoryStore } from "../../src/store/memory.ts";
+import { createSqliteStore } from "../../src/store/sqlite.ts";
+import { storeCases } from "./store.case.ts";
+
+const folders: string[] = [];
+const folder = (): string => {
+  const made = mkdtempSync(join(tmpdir(), "store-"));
+  folders.push(made);
+  return made;
+};
+const cleanup = (): void => {
+  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true });
+};
+
+storeCases("memory", {
+  open: () => createMemoryStore(),
+  reopen: (store) => (store as MemoryStore).reopen(),
+  failing: () => createMemoryStore({ fault: () => new BusError("store_full", "no space") }),
+  cleanup() {},
+});
+
+let current = "";
+storeCases("sqlite", {
+  open() {
+    current = folder();
+    return createSqliteStore({ folder: current });
+  },
+  async reopen(store) {
+    await store.close();
+    return createSqliteStore({ folder: current });
+  },
+  async failing() {
+    current = folder();
+    const first = createSqliteStore({ folder: current });
+    await first.load();
+    await first.close();
+    const db = new DatabaseSync(join(current, "engine.db"));
+    db.exec("CREATE TRIGGER refuse BEFORE INSERT ON rows BEGIN SELECT RAISE(ABORT, 'refused'); END");
+    db.close();
+    return createSqliteStore({ folder: current });
+  },
+  cleanup,
+});
+
+describe("sqlite store", () => {
+  afterEach(cleanup);
+
+  test("batches that arrive while a commit is in flight share the next transaction", async () => {
+    const store = createSqliteStore({ folder: folder() });
+    await store.load();
+    await Promise.all(Array.from({ length: 40 }, (_, n) => store.commit([{ space: "s", key: String(n), value: "v" }])));
+    expect(store.stats()).toEqual({ commits: 2, writes: 40 });
+    await store.close();
+  });
+
+  test("a damaged file is named", async () => {
+    const where = folder();
+    writeFileSync(join(where, "engine.db"), "this is no database".repeat(500));
+    const store = createSqliteStore({ folder: where });
+    await expect(store.load()).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining(join(where, "engine.db")) });
+    await store.close();
+  });
+
+  test("a second engine on the same folder is told so", async () => {
+    const where = folder();
+    const first = createSqliteStore({ folder: where });
+    await first.load();
+    const second = createSqliteStore({ folder: where });
+    await expect(second.load()).rejects.toMatchObject({ code: "store_unavailable", message: expect.stringContaining("another engine") });
+    await second.close();
+    await first.close();
+  });
+
+  test("rows of another schema version are refused", async () => {
+    const where = folder();
+    const first = createSqliteStore({ folder: where });
+    await first.load();
+    await first.close();
+    const db = new DatabaseSync(join(where, "engine.db"));
+    db.exec("UPDATE meta SET value = '99'");
+    db.close();
+    const second = createSqliteStore({ folder: where });
+    await expect(second.load()).rejects.toMatchObject({ message: expect.stringContaining("schema version 99") });
+    await second.close();
+  });
+});
+
+const traceable = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
+if (!traceable) console.log("skipped: counting syncs needs strace");
+
+describe.skipIf(!traceable)("sqlite store under strace", () => {
+  afterEach(cleanup);
+
+  test("a lone acknowledged write costs one sync", () => {
+    const where = folder();
+    const script = join(where, "writes.ts");
+    const store = fileURLToPath(new URL("../../src/store/sqlite.ts", import.meta.url));
+    writeFileSync(
+      script,
+      `import { createSqliteStore } from ${JSON.stringify(store)};
+       import { writeSync } from "node:fs";
+       const store = createSqliteStore({ folder: ${JSON.stringify(where)} });
+       await store.load();
+       await store.commit([{ space: "s", key: "first", value: "1" }]);
+       for (let n = 0; n < 10; n += 1) {
+         writeSync(1, "BEGIN-" + n + "\\n");
+         await store.commit([{ space: "s", key: String(n), value: "v" }]);
+         writeSync(1, "ACKED-" + n + "\\n");
+       }
+       await store.close();`,
+    );
+    const trace = join(where, "trace.txt");
+    execFileSync("strace", ["-f", "-o", trace, "-e", "trace=fsync,fdatasync,write", process.execPath, script], { stdio: "ignore" });
+    const lines = execFileSync("grep", ["-E", "fsync|fdatasync|BEGIN-|ACKED-", trace], { encoding: "utf8" }).split("\n");
+    for (let n = 0; n < 10; n += 1) {
+      const from = lines.findIndex((line) => line.includes(`BEGIN-${n}`));
+      const to = lines.findIndex((line) => line.includes(`ACKED-${n}`));
+      const syncs = lines.slice(from, to).filter((line) => /f(?:data)?sync\(/.test(line));
+      expect(syncs).toHaveLength(1);
+    }
+  });
+});
