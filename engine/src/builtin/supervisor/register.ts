@@ -9,7 +9,6 @@ import { type Announced, Supervisor } from "./supervisor.ts";
 const OWNER = "iii-supervisor";
 
 export interface SupervisorOptions {
-  readonly plan: Plan;
   readonly source: PlanSource;
   readonly spawner: Spawner;
   readonly onLine?: (process: string, stream: "stdout" | "stderr", text: string) => void;
@@ -17,7 +16,7 @@ export interface SupervisorOptions {
 
 export interface SupervisorBuiltin extends Builtin {
   /** Starts the planned processes; call it when the engine can be reached. */
-  launch(): void;
+  launch(plan: Plan): void;
   /** Drains and ends every process. */
   halt(): Promise<void>;
   health(): HealthReport;
@@ -61,7 +60,7 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       return { stop: () => own.stopAll() };
     },
     halt: async () => supervisor?.stopAll(),
-    launch: () => supervisor?.startAll(options.plan),
+    launch: (plan) => supervisor?.startAll(plan),
     health: () => {
       if (host === undefined || supervisor === undefined) throw new Error("the supervisor is not installed");
       return healthOf(host, supervisor);

@@ -1,0 +1,38 @@
+// Keeps `iii start` alive: the first signal drains, the second ends at once, a failed store ends with an error.
+import type { Logger } from "@iii/sdk";
+import type { Env } from "./stack.ts";
+import { type Stack, startStack } from "./start.ts";
+
+export interface RunOptions {
+  readonly configPath: string;
+  readonly env: Env;
+  readonly log: Logger;
+  readonly out: (text: string) => void;
+}
+
+/** Resolves when the stack has been stopped by a signal. @throws BusError when it cannot start. */
+export async function runUntilSignal(options: RunOptions): Promise<void> {
+  const ended = Promise.withResolvers<void>();
+  let stack: Promise<Stack> | undefined;
+  let stopping = false;
+  const stop = () => {
+    // Groups of the workers end with their stdin, so leaving at once leaves nothing behind.
+    if (stopping) process.exit(130);
+    stopping = true;
+    process.stderr.write("stopping; once more ends it at once\n");
+    Promise.resolve(stack)
+      .then((running) => running?.stop())
+      .then(ended.resolve, ended.reject);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+  stack = startStack({
+    ...options,
+    note: (text) => void process.stderr.write(`${text}\n`),
+    fatal: (error) => {
+      process.stderr.write(`error: ${error.message}\n`);
+      process.exit(1);
+    },
+  });
+  await stack;
+  await ended.promise;
+}

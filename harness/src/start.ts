@@ -1,0 +1,198 @@
+// `iii start`: the engine, its listeners and every worker that config.yaml names; ends them all in order.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, type Engine, type Store, upgradeHandler } from "@iii/engine";
+import type { StackConfig } from "@iii/engine/config";
+import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/server";
+import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, supervisorBuiltin } from "@iii/engine/supervisor";
+import { BusError, type Clock, type Logger, systemClock, systemRandom } from "@iii/sdk";
+import { banner } from "./banner.ts";
+import { watchConfig } from "./config-file.ts";
+import { bundledFile, type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
+import { VERSION } from "./version.ts";
+
+const BANNER_WAIT_MS = 15_000;
+
+export interface StartOptions {
+  readonly configPath: string;
+  readonly env: Env;
+  readonly log: Logger;
+  readonly out: (text: string) => void;
+  /** Lines of workers and notices, for people. */
+  readonly note: (text: string) => void;
+  /** The store has failed: nothing is acknowledged any more and the process should end. */
+  readonly fatal: (error: BusError) => void;
+}
+
+/** A running stack. */
+export interface Stack {
+  readonly url: string;
+  readonly httpUrl: string;
+  /** Drains, then ends every process. */
+  stop(): Promise<void>;
+}
+
+/** @throws BusError `config_invalid` with every fault. */
+async function readConfig(options: StartOptions): Promise<{ config: StackConfig; root: string }> {
+  const read = await readStack(options.configPath, options.env);
+  if (read.ok) return read;
+  const faults = faultLines(read);
+  throw new BusError("config_invalid", faults.join("\n"), { details: { faults } });
+}
+
+/** Runs the build that a bundled worker's folder brings along, if it has one. A failed build is the worker's fault to report. */
+async function buildPages(config: StackConfig, note: (text: string) => void): Promise<void> {
+  const scripts = config.workers
+    .filter((entry) => entry.enabled)
+    .map((entry) => bundledFile(entry.name, "build.ts"))
+    .filter(existsSync);
+  await Promise.all(
+    scripts.map(async (script) => {
+      const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "pipe"] });
+      let errors = "";
+      child.stderr.on("data", (chunk: Buffer) => {
+        errors += chunk.toString();
+      });
+      const code = await new Promise((done) => {
+        child.on("exit", done);
+        child.on("error", done);
+      });
+      if (code !== 0) note(`build failed: node ${script}\n${errors.trim()}`);
+    }),
+  );
+}
+
+function planSource(options: StartOptions, context: () => PlanContext): PlanSource {
+  return {
+    read: async () => {
+      const read = await readStack(options.configPath, options.env);
+      return read.ok ? { ok: true, plan: planOf(read.config, context()) } : { ok: false, faults: faultLines(read) };
+    },
+  };
+}
+
+interface Parts {
+  readonly engine: Engine;
+  readonly http: HttpBuiltin;
+  readonly supervisor: SupervisorBuiltin;
+  readonly store: Store;
+  readonly dataFolder: string;
+}
+
+interface Where {
+  context: PlanContext;
+  plan: Plan | undefined;
+}
+
+async function assemble(options: StartOptions, config: StackConfig, where: Where): Promise<Parts> {
+  const dataFolder = resolve(where.context.root, config.engine.data);
+  await mkdir(dataFolder, { recursive: true });
+  const supervisor = supervisorBuiltin({
+    source: planSource(options, () => where.context),
+    spawner: processSpawner,
+    onLine: (name, _stream, text) => options.note(`${name.padEnd(18)} ${text}`),
+  });
+  const http = httpBuiltin({
+    max_body_bytes: config.engine.limits.max_body_bytes,
+    timeout_ms: config.engine.limits.http_timeout_ms,
+    version: VERSION,
+    health: () => supervisor.health(),
+  });
+  const store = config.engine.storage === "memory" ? createMemoryStore() : createSqliteStore({ folder: dataFolder });
+  const engine = createEngine({
+    config: config.engine,
+    deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal },
+    builtins: [...defaultBuiltins(config.engine).filter((builtin) => builtin.name !== http.name), http, supervisor],
+  });
+  return { engine, http, supervisor, store, dataFolder };
+}
+
+/** Waits until every worker is ready, one has failed, or time is up: whatever it is then, the banner says it. */
+async function settled(supervisor: SupervisorBuiltin, clock: Clock): Promise<void> {
+  const until = clock.now() + BANNER_WAIT_MS;
+  while (supervisor.health().status === "starting" && clock.now() < until) {
+    await new Promise<void>((done) => clock.setTimer(done, 20));
+  }
+}
+
+async function writeRunFile(folder: string, facts: object): Promise<() => Promise<void>> {
+  const file = join(folder, "engine.json");
+  await writeFile(file, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
+  return () => rm(file, { force: true });
+}
+
+async function announceEdits(options: StartOptions): Promise<() => Promise<void>> {
+  return watchConfig(options.configPath, () => {
+    readStack(options.configPath, options.env).then(
+      (read) => {
+        if (read.ok) options.note("config.yaml changed and is valid; apply it with: iii worker restart|start|stop <name>");
+        else options.note(`config.yaml changed and is broken; what runs stays as it is:\n${faultLines(read).join("\n")}`);
+      },
+      (error: unknown) => options.note(`config.yaml cannot be read: ${String(error)}`),
+    );
+  });
+}
+
+function isAllowAll(config: StackConfig): boolean {
+  return config.workers.some((entry) => entry.enabled && entry.config["policy"] === "allow_all");
+}
+
+function showBanner(options: StartOptions, config: StackConfig, parts: Parts, urls: { url: string; httpUrl: string }): void {
+  const health = parts.supervisor.health();
+  const names = config.workers.filter((entry) => entry.enabled).map((entry) => entry.name);
+  options.out(
+    banner({
+      version: VERSION,
+      busUrl: urls.url,
+      httpUrl: urls.httpUrl,
+      dataFile: parts.dataFolder,
+      health,
+      console: health.workers.includes("console"),
+      demo: names.some((name) => config.workers.find((entry) => entry.name === name)?.config["demo"] === true),
+      allowAll: isAllowAll(config),
+    }),
+  );
+}
+
+function hostOf(config: StackConfig): string {
+  return config.engine.host.includes(":") ? `[${config.engine.host}]` : config.engine.host;
+}
+
+/** Boots the stack. @throws BusError `config_invalid`, `port_in_use`, or what the store says; nothing is left running then. */
+export async function startStack(options: StartOptions): Promise<Stack> {
+  const { config, root } = await readConfig(options);
+  const built = buildPages(config, options.note);
+  const where: Where = { context: { root, url: "", env: options.env }, plan: undefined };
+  const parts = await assemble(options, config, where);
+  const undo: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  undo.push(() => parts.store.close());
+  try {
+    await parts.engine.start();
+    undo.push(() => parts.engine.stop());
+    const servers: Servers = await serve({
+      config: config.engine,
+      front: parts.http.front,
+      upgrades: (prefix) => upgradeHandler(parts.engine, { prefix }),
+    });
+    undo.push(() => servers.close());
+    const url = `ws://${hostOf(config)}:${servers.port}`;
+    const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;
+    where.context = { ...where.context, url };
+    await built;
+    parts.supervisor.launch(planOf(config, where.context));
+    undo.push(() => parts.supervisor.halt());
+    undo.push(await announceEdits(options));
+    undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));
+    await settled(parts.supervisor, systemClock);
+    showBanner(options, config, parts, { url, httpUrl });
+    return { url, httpUrl, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
