@@ -1,0 +1,166 @@
+// Opens things below one root, and only there. The path is opened first and the open descriptor is judged, so that a link swapped
+// between a check and its use gains nothing. Descriptors are reached again through /proc/self/fd, never through the path.
+import { constants, realpathSync } from "node:fs";
+import { type FileHandle, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { BusError } from "@iii/sdk";
+
+const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_DIRECTORY, O_NOFOLLOW } = constants;
+const HAS_PROC = process.platform === "linux";
+
+/** An open file or folder below the root. `path` is where the descriptor really is. */
+export interface Opened {
+  readonly handle: FileHandle;
+  readonly path: string;
+}
+
+export class Root {
+  /** The root without links. */
+  readonly path: string;
+
+  /** `path` must exist. */
+  constructor(path: string) {
+    this.path = realpathSync(path);
+  }
+
+  /** Makes the folder if it is missing. */
+  static async create(path: string): Promise<Root> {
+    await mkdir(path, { recursive: true });
+    return new Root(path);
+  }
+
+  /** The absolute path that `given` names. @throws BusError `path_outside_root` when it leaves the root by its own text. */
+  locate(given: string): string {
+    if (given.includes("\0")) throw new BusError("invalid_payload", "'path' must not contain a NUL character");
+    const path = isAbsolute(given) ? resolve(given) : resolve(this.path, given);
+    if (!this.contains(path)) throw outside(given);
+    return path;
+  }
+
+  contains(path: string): boolean {
+    return path === this.path || path.startsWith(this.path === sep ? sep : this.path + sep);
+  }
+
+  /** `path` as seen from the root, for answers. */
+  relative(path: string): string {
+    return path === this.path ? "." : path.slice(this.path.length + 1);
+  }
+
+  /** Opens a regular file for reading. A pipe or device is refused and cannot hang the open. */
+  async openFile(given: string): Promise<Opened> {
+    const opened = await this.#open(given, this.locate(given), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    return this.#keep(opened, async ({ handle }) => {
+      const facts = await handle.stat();
+      if (!facts.isFile())
+        throw new BusError("invalid_payload", `'${given}' is ${facts.isDirectory() ? "a folder" : "not a regular file"}`);
+      return opened;
+    });
+  }
+
+  async openDir(given: string): Promise<Opened> {
+    return this.#open(given, this.locate(given), O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  }
+
+  /** Opens the folder that holds `given`, for creating or replacing it there. The last part is not looked at. */
+  async openParent(given: string, createDirs: boolean): Promise<Opened & { readonly name: string }> {
+    const path = this.locate(given);
+    if (path === this.path) throw new BusError("invalid_payload", "'path' is the root itself");
+    const parent = createDirs ? await this.#makeDirs(given, dirname(path)) : await this.#open(given, dirname(path), O_RDONLY | O_DIRECTORY);
+    return { ...parent, name: basename(path) };
+  }
+
+  /** Walks down from the root one part at a time, making what is missing inside the folder that is open. */
+  async #makeDirs(given: string, path: string): Promise<Opened> {
+    let current = await this.#open(given, this.path, O_RDONLY | O_DIRECTORY);
+    for (const part of this.relative(path).split(sep)) {
+      const here = current;
+      current = await this.#keep(here, async () => {
+        await mkdir(childPath(here, part)).catch((cause) => {
+          if (codeOf(cause) !== "EEXIST") throw toError(given, cause);
+        });
+        return this.#open(given, childPath(here, part), O_RDONLY | O_DIRECTORY);
+      });
+      await here.handle.close();
+    }
+    return current;
+  }
+
+  /** Opens an entry of an open folder without following a link; undefined when it is a link or has gone. */
+  async openChild(parent: Opened, name: string, kind: "file" | "dir"): Promise<Opened | undefined> {
+    const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | (kind === "dir" ? O_DIRECTORY : 0);
+    try {
+      return await this.#open(name, childPath(parent, name), flags);
+    } catch (error) {
+      if (error instanceof BusError) return undefined;
+      throw error;
+    }
+  }
+
+  async #open(given: string, path: string, flags: number): Promise<Opened> {
+    let handle: FileHandle;
+    try {
+      handle = await open(path, flags);
+    } catch (cause) {
+      throw toError(given, cause);
+    }
+    const opened = { handle, path };
+    return this.#keep(opened, async () => {
+      const real = await descriptorPath(handle, path);
+      if (!this.contains(real)) throw outside(given);
+      return { handle, path: real };
+    });
+  }
+
+  /** Runs `work`; closes what was opened when it throws. */
+  async #keep<T>(opened: Opened, work: (opened: Opened) => Promise<T>): Promise<T> {
+    try {
+      return await work(opened);
+    } catch (error) {
+      await opened.handle.close();
+      throw error;
+    }
+  }
+}
+
+/** A path that reaches `name` in the open folder, wherever that folder has been moved or swapped to meanwhile. */
+export function childPath(parent: Opened, name: string): string {
+  return join(folderPath(parent), name);
+}
+
+/** A path to the open folder itself. It names this process, so that it also holds in a child that is being started. */
+export function folderPath({ handle, path }: Opened): string {
+  return HAS_PROC ? `/proc/${process.pid}/fd/${handle.fd}` : path;
+}
+
+async function descriptorPath(handle: FileHandle, path: string): Promise<string> {
+  if (HAS_PROC) return readlink(`/proc/self/fd/${handle.fd}`);
+  // Without /proc the best that can be had: the real path, if it still is what was opened.
+  const real = await realpath(path);
+  const [opened, found] = [await handle.stat(), await stat(real)];
+  if (opened.ino !== found.ino || opened.dev !== found.dev) throw new BusError("path_outside_root", "the path changed while it was opened");
+  return real;
+}
+
+export function outside(given: string): BusError {
+  return new BusError("path_outside_root", `'${given}' is outside the root of the shell worker`, { details: { path: given } });
+}
+
+export function codeOf(cause: unknown): string | undefined {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined;
+}
+
+/** A failed file operation as the caller should see it. */
+export function toError(given: string, cause: unknown): BusError {
+  if (cause instanceof BusError) return cause;
+  const details = { path: given, errno: codeOf(cause) };
+  switch (codeOf(cause)) {
+    case "ENOENT":
+      return new BusError("NOT_FOUND", `'${given}' does not exist`, { details, cause });
+    case "ENOTDIR":
+      return new BusError("invalid_payload", `'${given}': a part of the path is not a folder`, { details, cause });
+    case "ELOOP":
+      return new BusError("path_outside_root", `'${given}' is a link; links are not followed here`, { details, cause });
+    default:
+      return new BusError("io_error", `'${given}': ${codeOf(cause) ?? "failed"}`, { details, cause });
+  }
+}
