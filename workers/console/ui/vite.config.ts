@@ -7,6 +7,8 @@ const engine = process.env["III_HTTP_URL"] ?? "http://127.0.0.1:3111";
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
   base: "/",
+  // Schemas are checked where calls arrive, not in the page; a stand-in for the schema library saves a third of its bytes.
+  resolve: { alias: { zod: fileURLToPath(new URL("src/no-schemas.ts", import.meta.url)) } },
   build: {
     outDir: fileURLToPath(new URL("../dist", import.meta.url)),
     emptyOutDir: true,
