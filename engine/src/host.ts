@@ -3,8 +3,8 @@ import type { BusError, Clock, FunctionDefinition, Logger, Random } from "@iii/s
 import type { CallContext } from "@iii/sdk/protocol";
 import type { z } from "zod";
 import type { Registry, WireService } from "./registry.ts";
-import type { EngineTracer } from "./tracer.ts";
 import type { Store } from "./store/port.ts";
+import type { EngineTracer, Telemetry } from "./tracer.ts";
 
 /** Who makes a call. `engine` is the engine itself (triggers, queues, HTTP). */
 export interface Caller {
@@ -106,5 +106,9 @@ export interface EngineHost {
 /** A built-in: installs its functions and trigger types; `start` runs once when the engine starts, `stop` at its end. */
 export interface Builtin {
   readonly name: string;
+  /** Set by the built-in that records spans: the engine's own spans go there … */
+  readonly tracer?: EngineTracer;
+  /** … and so does what arrives on telemetry wires. */
+  readonly telemetry?: Telemetry;
   install(host: EngineHost): { start?(): void | Promise<void>; stop?(): void | Promise<void> };
 }

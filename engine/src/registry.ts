@@ -1,5 +1,5 @@
 // What is on the bus now, as built-ins may read and change it: the catalogue's source.
-import type { FunctionDefinition, WireHandlers, Wire } from "@iii/sdk";
+import type { FunctionDefinition, Wire, WireHandlers } from "@iii/sdk";
 import type { z } from "zod";
 import type { BindingData } from "./core/effects.ts";
 import type { Announcement } from "./core/workers.ts";

@@ -42,6 +42,8 @@ export interface WireHandlers {
   close(code: number, reason: string): void;
   /** A transport-level ping or pong arrived: the peer is alive. */
   alive?(): void;
+  /** What was sent and had to wait is on its way: `buffered` has fallen again. */
+  drain?(): void;
 }
 
 /** Opens wires to the engine. `path` is `/`, `/otel` or `/ws/channels/<id>?key=…&dir=…`, relative to the engine's base address. */

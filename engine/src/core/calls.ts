@@ -107,9 +107,9 @@ function objection(core: Core, request: CallRequest, admission: Admission): Erro
 export function call(core: Core, request: CallRequest, now: number, out: Effect[]): void {
   const admission = admit(core, request, now);
   const refused = objection(core, request, admission);
-  if (refused !== undefined) return refuse(request, refused, out);
-  if (request.action?.type === "enqueue") return start(core, enqueueRequest(core, request, admission), admission, out);
-  start(core, request, admission, out);
+  if (refused !== undefined) refuse(request, refused, out);
+  else if (request.action?.type === "enqueue") start(core, enqueueRequest(core, request, admission), admission, out);
+  else start(core, request, admission, out);
 }
 
 /** The same call as work for the queue. The mark goes with it. */
@@ -130,18 +130,28 @@ function enqueueRequest(core: Core, request: CallRequest, admission: Admission):
 }
 
 function start(core: Core, request: CallRequest, admission: Admission, out: Effect[]): void {
-  const { function_id, caller } = request;
-  if (core.functions.isBuiltin(function_id)) return run(core, request, admission, out);
+  if (core.functions.isBuiltin(request.function_id)) {
+    run(core, request, admission, out);
+    return;
+  }
+  const executor = executorOf(core, request.function_id);
+  if ("code" in executor) refuse(request, executor, out);
+  else dispatch(core, request, admission, executor, out);
+}
+
+/** The connection that serves the id and has room, or why there is none. */
+function executorOf(core: Core, function_id: string): Connection | ErrorBody {
   const owner = core.functions.serving(function_id);
   const executor = owner === undefined ? undefined : core.connections.get(owner.conn);
-  if (executor === undefined) return refuse(request, notServed(function_id), out);
-  if (executor.running.size >= core.limits.max_in_flight) {
-    const reason = error("too_many_in_flight", `the worker of '${function_id}' already runs ${executor.running.size} calls`);
-    return refuse(request, reason, out);
-  }
+  if (executor === undefined) return notServed(function_id);
+  if (executor.running.size < core.limits.max_in_flight) return executor;
+  return error("too_many_in_flight", `the worker of '${function_id}' already runs ${executor.running.size} calls`);
+}
+
+function dispatch(core: Core, request: CallRequest, admission: Admission, executor: Connection, out: Effect[]): void {
+  const { function_id, caller, traceparent, metadata } = request;
   const invocation = record(core, request, admission, executor.id);
   startRunning(executor, invocation);
-  const { traceparent, metadata } = request;
   const traced = traceparent !== undefined || request.baggage !== undefined;
   const baggage = traced ? withBaggage(request.baggage, "iii.function.id", function_id) : undefined;
   const head = {

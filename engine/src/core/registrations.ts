@@ -102,7 +102,10 @@ export function registerTrigger(core: Core, conn: Connection, head: Head, out: E
     missing === undefined
       ? bindingObjection(core, conn, binding)
       : { code: "trigger_registration_failed", message: `'${missing}' is missing or no text` };
-  if (refused !== undefined) return sendRefusal(conn.id, binding, refused, out);
+  if (refused !== undefined) {
+    sendRefusal(conn.id, binding, refused, out);
+    return;
+  }
   const held = core.triggers.get(id)?.worker_id;
   if (typeof held === "string" && held !== conn.id) core.connections.get(held)?.bindings.delete(id);
   conn.bindings.add(id);

@@ -48,8 +48,8 @@ export function route(core: Core, conn: Connection, bytes: Uint8Array, now: numb
     const { head, payload } = decodeFrame(bytes);
     const type = text(head, "type") ?? "";
     const handler = Object.hasOwn(HANDLERS, type) ? HANDLERS[type] : undefined;
-    if (handler === undefined) return warnOnce(conn, `frames of type '${type.slice(0, 64)}' are not known`, out);
-    handler({ core, conn, head, payload, now, out });
+    if (handler === undefined) warnOnce(conn, `frames of type '${type.slice(0, 64)}' are not known`, out);
+    else handler({ core, conn, head, payload, now, out });
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "the frame is unreadable";
     warnOnce(conn, message, out);

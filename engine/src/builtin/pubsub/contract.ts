@@ -6,7 +6,7 @@ export const publish = defineFunction({
   id: "publish",
   about: "Send `data` to every subscriber of a topic, at most once, without waiting for them.",
   input: z.object({ topic: z.string(), data: z.unknown() }),
-  output: z.undefined(),
+  output: z.unknown(),
 });
 
 export const SubscribeTriggerConfig = z.object({

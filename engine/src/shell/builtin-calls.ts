@@ -1,0 +1,111 @@
+// Runs the functions that the engine serves itself: payload in as JSON, checked by the definition, answer out as JSON.
+import { BusError, type FunctionDefinition, toBusError, toWire } from "@iii/sdk";
+import type { Access } from "../core/access.ts";
+import type { BuiltinRun, Outcome } from "../core/effects.ts";
+import type { BuiltinCall, Caller } from "../host.ts";
+import type { EngineTracer } from "../tracer.ts";
+
+export interface Served {
+  readonly owner: string;
+  readonly definition: FunctionDefinition;
+  readonly handler: (input: unknown, call: BuiltinCall) => unknown;
+}
+
+export interface BuiltinDeps {
+  readonly functions: ReadonlyMap<string, Served>;
+  readonly access: Access;
+  readonly tracer: EngineTracer;
+  caller(id: string | null): Caller;
+  done(id: string, outcome: Outcome): void;
+}
+
+/** Never traced: they are how traces are read and written. */
+const UNTRACED = /^(engine::(traces|logs|log|metrics|baggage|sampling|health|alerts|rollups)::|iii-observability::)/;
+const FORBIDDEN_KEYS = ["__proto__", "constructor", "prototype"];
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** @throws BusError `deserialization_error` for a payload with keys that could reach an object's prototype. */
+function parseJson(payload: Uint8Array | undefined): unknown {
+  if (payload === undefined) return {};
+  const text = decoder.decode(payload);
+  const value: unknown = readJson(text);
+  const suspicious = FORBIDDEN_KEYS.some((key) => text.includes(key)) || text.includes("\\u");
+  const found = suspicious ? forbiddenKey(value) : undefined;
+  if (found !== undefined) throw new BusError("deserialization_error", `the payload has a key '${found}', which is not allowed`);
+  return value ?? {};
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new BusError("deserialization_error", "the payload is not JSON", { cause });
+  }
+}
+
+/** The first forbidden key, wherever it stands. Without recursion: the payload's depth is the sender's choice. */
+function forbiddenKey(value: unknown): string | undefined {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== "object" || next === null) continue;
+    for (const [key, inner] of Object.entries(next)) {
+      if (FORBIDDEN_KEYS.includes(key)) return key;
+      open.push(inner);
+    }
+  }
+  return undefined;
+}
+
+/** @throws BusError `deserialization_error` naming the field and what was expected there. */
+function checkInput(definition: FunctionDefinition, value: unknown): unknown {
+  const parsed = definition.input.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), expected: issue.message }));
+  const first = issues[0];
+  const field = first === undefined || first.path === "" ? "the payload" : `'${first.path}'`;
+  throw new BusError("deserialization_error", `${definition.id}: ${field} is wrong: ${first?.expected ?? "unknown reason"}`, {
+    details: { issues },
+  });
+}
+
+function encodeResult(value: unknown): Outcome {
+  if (value === undefined) return {};
+  return { payload: encoder.encode(JSON.stringify(value)) };
+}
+
+function callOf(deps: BuiltinDeps, run: BuiltinRun, traceparent: string | undefined): BuiltinCall {
+  const { id, context, parent, metadata, baggage, caller } = run;
+  return { invocation_id: id, caller: deps.caller(caller), context, parent, metadata, traceparent, baggage };
+}
+
+/** Starts a built-in; `done` gets its outcome, at once when the handler is synchronous. */
+export function runBuiltin(deps: BuiltinDeps, run: BuiltinRun): void {
+  const served = deps.functions.get(run.function_id);
+  const traced = run.traceparent !== undefined && !UNTRACED.test(run.function_id);
+  const { traceparent, baggage } = run;
+  const span = traced ? deps.tracer.start(`call ${run.function_id}`, { traceparent, baggage, kind: "server" }) : undefined;
+  const finish = (outcome: Outcome): void => {
+    span?.end(outcome.error);
+    deps.done(run.id, outcome);
+  };
+  const fail = (thrown: unknown): void => finish({ error: toWire(toBusError(thrown)) });
+  try {
+    if (served === undefined) throw new BusError("function_not_found", `'${run.function_id}' is not served`);
+    const input = checkInput(served.definition, parseJson(run.payload));
+    const call = callOf(deps, run, span === undefined || span.traceparent === "" ? traceparent : span.traceparent);
+    const refused = deps.access.refuseInput(run.function_id, input, {
+      origin: run.context.origin,
+      direct: run.direct,
+      kind: call.caller.kind,
+    });
+    if (refused !== undefined) throw new BusError(refused.code, refused.message);
+    const answer = served.handler(input, call);
+    if (answer instanceof Promise) answer.then((value) => finish(encodeResult(value))).catch(fail);
+    else finish(encodeResult(answer));
+  } catch (thrown) {
+    fail(thrown);
+  }
+}

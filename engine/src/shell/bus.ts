@@ -1,0 +1,323 @@
+// The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
+import {
+  BusError,
+  type Clock,
+  fromWire,
+  type Logger,
+  type Random,
+  type Timer,
+  toBusError,
+  toWire,
+  type Wire,
+  type WireHandlers,
+} from "@iii/sdk";
+import { encodeFrame } from "@iii/sdk/protocol";
+import { Access } from "../core/access.ts";
+import { call, cancel, expire, settle } from "../core/calls.ts";
+import { connect, disconnect } from "../core/connections.ts";
+import type { BindingData, Effect, Outcome, WorkerEvent } from "../core/effects.ts";
+import { Functions } from "../core/functions.ts";
+import { Invocations } from "../core/pending.ts";
+import { bindRefused } from "../core/registrations.ts";
+import { route } from "../core/router.ts";
+import type { Core, CoreLimits } from "../core/state.ts";
+import { Triggers } from "../core/triggers.ts";
+import type { Caller, EngineInvocation, TriggerTypeSpec } from "../host.ts";
+import type { EngineTracer, Telemetry } from "../tracer.ts";
+import { BuiltinTypes } from "./bindings.ts";
+import { type BuiltinDeps, runBuiltin, type Served } from "./builtin-calls.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { Pressure } from "./pressure.ts";
+
+export interface BusOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly tracer: EngineTracer;
+  readonly telemetry: Telemetry | undefined;
+  readonly rules: { readonly human_only: readonly string[]; readonly protected_scopes: readonly string[] };
+  readonly limits: CoreLimits & {
+    readonly ping_interval_ms: number;
+    readonly slow_consumer_ms: number;
+    readonly max_buffered_bytes: number;
+  };
+}
+
+export interface WireMeta {
+  /** The upgrade's Origin header: whoever sent one is a browser. */
+  readonly origin?: string | undefined;
+  readonly remote?: string | undefined;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: BusError): void;
+}
+
+type FunctionsListener = (change: { added: readonly string[]; removed: readonly string[] }) => void;
+type WorkersListener = (event: { event: WorkerEvent; worker_id: string }) => void;
+
+const TELEMETRY = ["OTLP", "MTRC", "LOGS"];
+const ENGINE: Caller = { worker_id: "engine", kind: "engine", name: "engine" };
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+export class Bus {
+  readonly core: Core;
+  readonly builtins = new Map<string, Served>();
+  readonly types = new BuiltinTypes();
+  readonly onFunctions = new Set<FunctionsListener>();
+  readonly onWorkers = new Set<WorkersListener>();
+  readonly #options: BusOptions;
+  readonly #wires = new Map<string, Wire>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #builtinDeps: BuiltinDeps;
+  readonly #heartbeat: Heartbeat;
+  readonly #pressure: Pressure;
+  #effects: Effect[] = [];
+  #applying = false;
+  #dead = false;
+  #deadline: { at: number; timer: Timer } | undefined;
+
+  constructor(options: BusOptions) {
+    const { clock, random, limits, rules, tracer } = options;
+    this.#options = options;
+    const access = new Access(rules);
+    this.core = {
+      functions: new Functions(),
+      triggers: new Triggers(),
+      connections: new Map(),
+      invocations: new Invocations(),
+      access,
+      limits,
+      uuid: () => random.uuid(),
+    };
+    this.#builtinDeps = {
+      functions: this.builtins,
+      access,
+      tracer,
+      caller: (id) => this.#caller(id),
+      done: (id, outcome) => this.#change((out) => settle(this.core, id, outcome, out)),
+    };
+    const drop = (id: string, reason: string): void => this.drop(id, reason);
+    this.#heartbeat = new Heartbeat({ clock, interval_ms: limits.ping_interval_ms, silent: (id) => drop(id, "silent") });
+    this.#pressure = new Pressure({ ...limits, clock, drop: (id) => drop(id, "slow_consumer") });
+  }
+
+  serve(served: Served): void {
+    this.builtins.set(served.definition.id, served);
+    this.core.functions.addBuiltin(served.definition.id);
+  }
+
+  addType(spec: TriggerTypeSpec): void {
+    this.types.add(spec);
+    this.core.triggers.addBuiltin(spec.id);
+  }
+
+  /** A worker's wire has opened. */
+  accept(wire: Wire, meta: WireMeta): WireHandlers {
+    const out: Effect[] = [];
+    const about = { kind: meta.origin === undefined ? ("worker" as const) : ("browser" as const), remote: meta.remote };
+    const id = connect(this.core, about, this.#options.clock.now(), out);
+    this.#wires.set(id, wire);
+    this.#heartbeat.watch(id, wire);
+    this.apply(out);
+    return {
+      message: (data, binary) => this.#message(id, data, binary),
+      alive: () => this.#heartbeat.alive(id),
+      drain: () => this.#pressure.drained(id),
+      close: () => this.#lost(id),
+    };
+  }
+
+  /** Calls a function as the engine. */
+  invoke(request: EngineInvocation): Promise<unknown> {
+    if (this.#dead) return new Promise(() => {});
+    const id = request.invocation_id ?? this.#options.random.uuid();
+    const raw = request.raw ?? (request.payload === undefined ? undefined : JSON.stringify(request.payload));
+    const payload = raw === undefined ? undefined : encoder.encode(raw);
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms } = request;
+      const about = { function_id, payload, metadata, traceparent, baggage, origin, depth, timeout_ms };
+      this.#change((out, now) => call(this.core, { ...about, caller: null, client_id: id, id }, now, out));
+    });
+  }
+
+  cancel(invocation_id: string): void {
+    this.#change((out, now) => cancel(this.core, invocation_id, now, out));
+  }
+
+  /** Ends a connection from this side: its peer has earned no closing handshake. */
+  drop(id: string, reason: string): void {
+    this.#options.log.warn({ worker_id: id, name: this.core.connections.get(id)?.announced?.name, reason }, "a connection was dropped");
+    this.#change((out) => {
+      disconnect(this.core, id, out);
+      out.push({ type: "drop", conn: id, reason });
+    });
+  }
+
+  apply(effects: readonly Effect[]): void {
+    if (this.#dead) return;
+    for (const effect of effects) this.#effects.push(effect);
+    if (this.#applying) return;
+    this.#applying = true;
+    for (let i = 0; i < this.#effects.length && !this.#dead; i += 1) this.#perform(this.#effects[i] as Effect);
+    this.#effects = [];
+    this.#applying = false;
+    this.#arm();
+  }
+
+  /** Ends every connection. With `crash`, as a killed process would: nothing more is answered, nobody is told. */
+  shut(how: "stop" | "crash"): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#deadline?.timer.cancel();
+    this.#heartbeat.stop();
+    this.#pressure.stop();
+    for (const wire of this.#wires.values()) {
+      if (how === "crash") wire.terminate();
+      else wire.close(1001, "the engine is stopping");
+    }
+    this.#wires.clear();
+    if (how === "crash") return;
+    for (const waiting of this.#waiting.values()) waiting.reject(new BusError("invocation_stopped", "the engine is stopping"));
+    this.#waiting.clear();
+  }
+
+  #change(change: (out: Effect[], now: number) => void): void {
+    if (this.#dead) return;
+    const out: Effect[] = [];
+    change(out, this.#options.clock.now());
+    this.apply(out);
+  }
+
+  #message(id: string, data: Uint8Array, binary: boolean): void {
+    this.#heartbeat.alive(id);
+    const conn = this.core.connections.get(id);
+    if (conn === undefined || this.#dead) return;
+    if (binary && TELEMETRY.includes(decoder.decode(data.subarray(0, 4)))) {
+      this.#options.telemetry?.ingest(data, id);
+      return;
+    }
+    // A text message was checked by the transport; a binary one is passed on as text and must not break its receiver.
+    if (binary && !isUtf8(data)) return;
+    this.#change((out, now) => route(this.core, conn, data, now, out));
+  }
+
+  #lost(id: string): void {
+    this.#forget(id);
+    if (this.core.connections.has(id)) this.#change((out) => disconnect(this.core, id, out));
+    this.#options.telemetry?.closed(id);
+  }
+
+  #forget(id: string): void {
+    this.#wires.delete(id);
+    this.#heartbeat.forget(id);
+    this.#pressure.forget(id);
+  }
+
+  #caller(id: string | null): Caller {
+    const conn = id === null ? undefined : this.core.connections.get(id);
+    if (id === null) return ENGINE;
+    return { worker_id: id, kind: conn?.kind ?? "worker", name: conn?.announced?.name };
+  }
+
+  /** Never throws: one effect that fails must not take the others with it. */
+  #perform(effect: Effect): void {
+    try {
+      this.#performUnsafe(effect);
+    } catch (thrown) {
+      this.#options.log.error({ err: thrown, effect: effect.type }, "an effect failed");
+    }
+  }
+
+  #performUnsafe(effect: Effect): void {
+    switch (effect.type) {
+      case "send":
+        this.#send(effect);
+        return;
+      case "run":
+        runBuiltin(this.#builtinDeps, effect.run);
+        return;
+      case "settle":
+        this.#settle(effect.id, effect.outcome);
+        return;
+      case "drop":
+        this.#cut(effect.conn, effect.reason);
+        return;
+      case "bind":
+        this.#bind(effect.binding);
+        return;
+      case "unbind":
+        this.types.unbind(effect.binding);
+        return;
+      case "functions":
+        for (const listener of [...this.onFunctions]) listener(effect);
+        return;
+      case "worker":
+        for (const listener of [...this.onWorkers]) listener(effect);
+        return;
+      case "note":
+        this.#options.log[effect.level](effect.fields, effect.message);
+    }
+  }
+
+  #send(effect: Extract<Effect, { type: "send" }>): void {
+    const wire = this.#wires.get(effect.conn);
+    if (wire === undefined) return;
+    const bytes = encodeFrame(effect.head, effect.payloadKey, effect.payload, effect.splice);
+    wire.send(bytes, false);
+    const from = effect.from === null ? undefined : this.#wires.get(effect.from);
+    const sender = from === undefined || effect.from === null ? undefined : { id: effect.from, wire: from };
+    this.#pressure.sent(effect.conn, wire, bytes.length, sender);
+  }
+
+  #settle(id: string, { payload, error }: Outcome): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    if (error !== undefined) {
+      waiting.reject(fromWire(error));
+      return;
+    }
+    try {
+      waiting.resolve(payload === undefined ? undefined : JSON.parse(decoder.decode(payload)));
+    } catch (cause) {
+      waiting.reject(new BusError("invocation_error", "the answer is not JSON", { cause }));
+    }
+  }
+
+  #cut(id: string, reason: string): void {
+    const wire = this.#wires.get(id);
+    this.#forget(id);
+    if (reason === "slow_consumer") wire?.close(1008, reason);
+    wire?.terminate();
+  }
+
+  #bind(binding: BindingData): void {
+    try {
+      this.types.bind(binding);
+    } catch (thrown) {
+      const error = toWire(toBusError(thrown, "trigger_registration_failed"));
+      this.#change((out) => bindRefused(this.core, binding, error, out));
+    }
+  }
+
+  /** One timer, set to the earliest deadline. */
+  #arm(): void {
+    const next = this.core.invocations.nextDeadline();
+    if (next === undefined || this.#dead) return;
+    if (this.#deadline !== undefined && this.#deadline.at <= next) return;
+    this.#deadline?.timer.cancel();
+    const { clock } = this.#options;
+    const timer = clock.setTimer(
+      () => {
+        this.#deadline = undefined;
+        this.#change((out, now) => expire(this.core, now, out));
+      },
+      Math.max(1, next - clock.now()),
+    );
+    this.#deadline = { at: next, timer };
+  }
+}

@@ -1,0 +1,161 @@
+// testBus: the real engine on a memory store and an in-process transport, driven by a manual clock. Nothing here imitates anything.
+import {
+  type Client,
+  connect,
+  type FunctionDefinition,
+  type Logger,
+  silentLogger,
+  startWorker,
+  type TriggerOptions,
+  type WorkerDefinition,
+} from "@iii/sdk";
+import { ManualClock, seededRandom, settle } from "@iii/sdk/testing";
+import type { z } from "zod";
+import { defaultBuiltins } from "../builtins.ts";
+import { defaultEngineConfig, type EngineConfig } from "../config.ts";
+import { createEngine, type Engine } from "../engine.ts";
+import { createMemoryStore, type MemoryStore } from "../store/memory.ts";
+import { linkedDialer } from "../transport/linked.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: a worker of any config type; `unknown` would refuse all of them
+type AnyWorker = WorkerDefinition<any>;
+export type WorkerSpec = AnyWorker | { worker: AnyWorker; config?: unknown };
+
+export interface TestBusOptions {
+  store?: MemoryStore;
+  clock?: ManualClock;
+  /** Changes to the default engine config. */
+  config?: z.input<typeof EngineConfig>;
+  seed?: number;
+  log?: Logger;
+  /** Folder that relative paths in worker configs start from. */
+  root?: string;
+}
+
+export interface TestBus {
+  readonly clock: ManualClock;
+  readonly engine: Engine;
+  readonly store: MemoryStore;
+  /** Calls a function as an ordinary worker would. */
+  call<I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    payload: z.input<I>,
+    options?: TriggerOptions,
+  ): Promise<z.output<O>>;
+  call<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
+  /** One more connection. With `origin`, the engine takes it for a browser. */
+  connect(name?: string, options?: { origin?: string }): Promise<Client>;
+  /** Lets everything run that needs no time. */
+  settle(): Promise<void>;
+  /**
+   * Kills engine and workers as a power cut would, and starts them again on the same store.
+   * Connections from `connect` stay and find their way back, as processes of their own would.
+   */
+  crash(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts an engine with these workers and waits until all of them are ready. */
+export async function testBus(workers: readonly WorkerSpec[] = [], options: TestBusOptions = {}): Promise<TestBus> {
+  const bus = new Bench(workers, options);
+  await bus.boot();
+  return bus;
+}
+
+/** A running generation: what a crash takes down together. */
+interface Generation {
+  readonly engine: Engine;
+  readonly clients: Client[];
+  readonly stops: (() => Promise<void>)[];
+  alive: boolean;
+}
+
+class Bench implements TestBus {
+  readonly clock: ManualClock;
+  store: MemoryStore;
+  readonly #workers: readonly WorkerSpec[];
+  readonly #config: EngineConfig;
+  readonly #random;
+  readonly #log: Logger;
+  readonly #root: string;
+  readonly #guests: Client[] = [];
+  #generation: Generation | undefined;
+  #driver: Client | undefined;
+
+  constructor(workers: readonly WorkerSpec[], options: TestBusOptions) {
+    this.clock = options.clock ?? new ManualClock();
+    this.store = options.store ?? createMemoryStore();
+    this.#workers = workers;
+    this.#config = defaultEngineConfig({ storage: "memory", ...options.config });
+    this.#random = seededRandom(options.seed ?? 1);
+    this.#log = options.log ?? silentLogger;
+    this.#root = options.root ?? ".";
+  }
+
+  get engine(): Engine {
+    if (this.#generation === undefined) throw new Error("the bus is not running");
+    return this.#generation.engine;
+  }
+
+  async boot(): Promise<void> {
+    const deps = { clock: this.clock, random: this.#random, store: this.store, log: this.#log };
+    const engine = createEngine({ config: this.#config, deps, builtins: defaultBuiltins(this.#config) });
+    const generation: Generation = { engine, clients: [], stops: [], alive: true };
+    this.#generation = generation;
+    await engine.start();
+    this.#driver ??= await this.connect("test");
+    for (const spec of this.#workers) await this.#startWorker(generation, spec);
+    await settle();
+  }
+
+  call(target: FunctionDefinition | string, payload?: unknown, options?: TriggerOptions): Promise<never> {
+    if (this.#driver === undefined) throw new Error("the bus is not running");
+    const function_id = typeof target === "string" ? target : target.id;
+    return this.#driver.trigger<never>(function_id, payload, options);
+  }
+
+  async connect(name = "guest", options: { origin?: string } = {}): Promise<Client> {
+    const dialer = linkedDialer(() => this.#generation?.engine, options);
+    const client = connect({ dialer, clock: this.clock, random: this.#random, log: this.#log, name, announce: true });
+    this.#guests.push(client);
+    await settle();
+    return client;
+  }
+
+  settle(): Promise<void> {
+    return settle();
+  }
+
+  async crash(): Promise<void> {
+    const generation = this.#generation;
+    if (generation === undefined) return;
+    generation.alive = false;
+    generation.engine.crash();
+    this.#generation = undefined;
+    await settle();
+    this.store = this.store.reopen();
+    await this.boot();
+    // Guests come back by their own backoff.
+    await this.clock.advance(2_000);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const generation = this.#generation;
+    if (generation === undefined) return;
+    for (const stop of generation.stops.toReversed()) await stop();
+    for (const guest of this.#guests) await guest.close({ drain_ms: 0 });
+    await generation.engine.stop();
+    this.#generation = undefined;
+  }
+
+  async #startWorker(generation: Generation, spec: WorkerSpec): Promise<void> {
+    const { worker, config } = "worker" in spec ? spec : { worker: spec, config: undefined };
+    // After a crash, what is left of a killed worker must not come back and act beside its successor.
+    const dialer = linkedDialer(() => (generation.alive ? generation.engine : undefined));
+    const common = { clock: this.clock, random: this.#random, log: this.#log };
+    const iii = connect({ ...common, dialer, name: worker.name });
+    generation.clients.push(iii);
+    const started = await startWorker(worker, { ...common, iii, config: config ?? {}, root: this.#root });
+    generation.stops.push(() => started.stop());
+  }
+}

@@ -1,0 +1,115 @@
+// The bus over WebSocket: takes upgrades from an HTTP server, and writes all frames of one event-loop turn to a socket at once.
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Wire, WireHandlers } from "@iii/sdk";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { Engine } from "../engine.ts";
+
+export interface UpgradeOptions {
+  /** What stands before the bus paths on this listener. The engine itself also strips one `/ws`. */
+  readonly prefix?: string;
+  readonly max_frame_bytes?: number;
+}
+
+const MAX_FRAME_BYTES = 64 * 1_048_576;
+const REASONS: Readonly<Record<number, string>> = { 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable" };
+
+function refuse(socket: Duplex, status: number): void {
+  socket.end(`HTTP/1.1 ${status} ${REASONS[status] ?? "Error"}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+function toBytes(data: RawData): Uint8Array {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+}
+
+/** Codes that may stand in a closing frame. */
+function sendable(code: number | undefined): number | undefined {
+  return code === undefined || code === 1005 || code === 1006 ? undefined : code;
+}
+
+function wireOf(socket: Duplex, ws: WebSocket): Wire {
+  let corked = false;
+  const flush = (): void => {
+    corked = false;
+    socket.uncork();
+  };
+  return {
+    send(data, binary = false) {
+      if (ws.readyState !== ws.OPEN) return;
+      if (!corked) {
+        corked = true;
+        socket.cork();
+        setImmediate(flush);
+      }
+      ws.send(data, { binary });
+    },
+    pause: () => ws.pause(),
+    resume: () => ws.resume(),
+    close: (code, reason) => ws.close(sendable(code), reason),
+    terminate: () => ws.terminate(),
+    ping() {
+      if (ws.readyState === ws.OPEN) ws.ping();
+    },
+    get buffered() {
+      return ws.bufferedAmount;
+    },
+  };
+}
+
+function attach(socket: Duplex, ws: WebSocket, handlers: WireHandlers): void {
+  ws.on("message", (data, binary) => {
+    handlers.message(toBytes(data), binary);
+  });
+  ws.on("ping", () => handlers.alive?.());
+  ws.on("pong", () => handlers.alive?.());
+  ws.on("close", (code, reason) => handlers.close(code, reason.toString()));
+  // The close event follows; an error alone must not end the process.
+  ws.on("error", () => {});
+  socket.on("drain", () => handlers.drain?.());
+}
+
+/** Handles the upgrades of one listener whose Host and Origin have been checked. */
+export function upgradeHandler(
+  engine: Engine,
+  options: UpgradeOptions = {},
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: options.max_frame_bytes ?? MAX_FRAME_BYTES,
+    maxFragments: 1_024,
+    clientTracking: false,
+  });
+  const prefix = options.prefix ?? "";
+  return (request, socket, head) => {
+    const url = request.url ?? "/";
+    const path = prefix !== "" && url.startsWith(prefix) ? url.slice(prefix.length) || "/" : url;
+    const status = prefix !== "" && !url.startsWith(prefix) ? 404 : engine.check(path);
+    if (status !== 101) {
+      refuse(socket, status);
+      return;
+    }
+    server.handleUpgrade(request, socket, head, (ws) => {
+      const { origin } = request.headers;
+      const handlers = engine.accept(path, wireOf(socket, ws), { origin, remote: request.socket.remoteAddress });
+      if (handlers === undefined) ws.close(1011);
+      else attach(socket, ws, handlers);
+    });
+  };
+}
+
+export interface AttachOptions extends UpgradeOptions {
+  /** Whether a connection from this Origin (absent: no browser) for this Host may open. */
+  allowOrigin(origin: string | undefined, host: string | undefined): boolean;
+}
+
+/** Serves the bus on an HTTP server. */
+export function attachBus(server: Server, engine: Engine, options: AttachOptions): void {
+  const upgrade = upgradeHandler(engine, options);
+  server.on("upgrade", (request, socket, head) => {
+    const { origin, host } = request.headers;
+    if (options.allowOrigin(origin, host)) upgrade(request, socket, head);
+    else refuse(socket, 403);
+  });
+}
