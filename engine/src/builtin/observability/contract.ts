@@ -72,7 +72,7 @@ const Pairs = z.array(z.tuple([z.string(), z.string()]));
 
 export const tracesList = defineFunction({
   id: "engine::traces::list",
-  about: "Spans that match a filter; root spans only unless a trace is named or `search_all_spans` is set.",
+  about: "Spans that match a filter; without `search_all_spans` only those whose parent does not match.",
   input: z.object({
     trace_id: z.string().optional(),
     trace_ids: z.array(z.string()).optional(),

@@ -1,0 +1,38 @@
+// The choke point of everything observed: secrets out, sizes bounded. Whatever is stored has passed through here.
+import { isSecretKey, REDACTED, redact, redactText } from "@iii/sdk";
+import type { StoredLog, StoredSpan } from "./contract.ts";
+
+const MAX_TEXT = 8_192;
+const MAX_ATTRIBUTES = 128;
+const MAX_EVENTS = 64;
+
+const cut = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+const clean = (text: string): string => cut(redactText(text));
+
+function cleanPairs(pairs: readonly (readonly [string, string])[]): [string, string][] {
+  return pairs.slice(0, MAX_ATTRIBUTES).map(([key, value]) => [clean(key), isSecretKey(key) ? REDACTED : clean(value)]);
+}
+
+export function cleanSpan(span: StoredSpan): StoredSpan {
+  return {
+    ...span,
+    name: clean(span.name),
+    service_name: clean(span.service_name),
+    ...(span.status_description === undefined ? {} : { status_description: clean(span.status_description) }),
+    attributes: cleanPairs(span.attributes),
+    events: span.events
+      .slice(0, MAX_EVENTS)
+      .map((event) => ({ ...event, name: clean(event.name), attributes: cleanPairs(event.attributes) })),
+    links: span.links.slice(0, MAX_EVENTS).map((link) => ({ ...link, attributes: cleanPairs(link.attributes) })),
+  };
+}
+
+export function cleanLog(log: StoredLog): StoredLog {
+  return {
+    ...log,
+    body: clean(log.body),
+    service_name: clean(log.service_name),
+    attributes: redact(log.attributes) as Record<string, unknown>,
+    resource: redact(log.resource) as Record<string, string>,
+  };
+}

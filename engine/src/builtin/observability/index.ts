@@ -1,0 +1,3 @@
+// The door of this built-in.
+export { createObservability, type Observability } from "./register.ts";
+export { createTracer } from "./tracer.ts";

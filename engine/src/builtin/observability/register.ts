@@ -1,0 +1,192 @@
+// What the engine observes: its tracer, where telemetry arrives, and the functions that read both.
+import { type Clock, parseBaggage, type Random } from "@iii/sdk";
+import type { Builtin, EngineHost } from "../../host.ts";
+import type { EngineTracer, Telemetry } from "../../tracer.ts";
+import { Archive } from "./archive.ts";
+import {
+  baggageGet,
+  baggageGetAll,
+  baggageSet,
+  healthCheck,
+  logDebug,
+  logError,
+  logInfo,
+  logsClear,
+  logsList,
+  logTrace,
+  logWarn,
+  type StoredSpan,
+  type TraceStorage,
+  tracesClear,
+  tracesGroupBy,
+  tracesList,
+  tracesTree,
+} from "./contract.ts";
+import { LogStore } from "./logs.ts";
+import { readFrame, severityText } from "./otlp.ts";
+import { groupSpans, listSpans } from "./queries.ts";
+import { lose, SpanStore } from "./spans.ts";
+import { createTracer, ENGINE } from "./tracer.ts";
+import { buildTree } from "./tree.ts";
+
+export interface Observability {
+  readonly tracer: EngineTracer;
+  readonly telemetry: Telemetry;
+  readonly builtin: Builtin;
+}
+
+const OWNER = "iii-observability";
+const VERSION = "0.1.0";
+const EARLIER = "an earlier run";
+
+/** One per engine: give `tracer` and `telemetry` to the engine and `builtin` to its list. */
+export function createObservability(deps: { clock: Clock; random: Random; max_spans?: number }): Observability {
+  const parts = new Parts(deps);
+  return { tracer: createTracer({ ...deps, spans: parts.spans }), telemetry: parts, builtin: parts };
+}
+
+class Parts implements Telemetry, Builtin {
+  readonly name = OWNER;
+  readonly spans: SpanStore;
+  readonly #logs = new LogStore();
+  readonly #clock: Clock;
+  #archive: Archive | undefined;
+  #badFrames = 0;
+
+  constructor(deps: { clock: Clock; max_spans?: number }) {
+    this.#clock = deps.clock;
+    this.spans = new SpanStore({
+      ...(deps.max_spans === undefined ? {} : { max_spans: deps.max_spans }),
+      changed: (trace_id, span) => this.#archive?.note(trace_id, span, () => this.spans.trace(trace_id)),
+    });
+  }
+
+  ingest(frame: Uint8Array, source: string): void {
+    const batch = readFrame(frame);
+    if (batch === undefined) {
+      this.#badFrames += 1;
+      return;
+    }
+    for (const span of batch.spans) this.spans.put(span, source);
+    for (const log of batch.logs) this.#logs.put(log);
+  }
+
+  closed(source: string): void {
+    this.spans.close(source, this.#nano());
+  }
+
+  install(host: EngineHost) {
+    this.#traces(host);
+    this.#logFunctions(host);
+    this.#small(host);
+    return {
+      start: async () => {
+        const archive = new Archive(host);
+        const earlier = await archive.load();
+        this.#archive = archive;
+        this.#adopt(earlier);
+      },
+      stop: async () => {
+        this.spans.close(ENGINE, this.#nano());
+        await this.#archive?.flush();
+      },
+    };
+  }
+
+  /** Spans that the earlier run left open: their processes may live on and still end them; until then they are lost. */
+  #adopt(earlier: readonly StoredSpan[]): void {
+    for (const span of earlier) this.spans.put(span.pending === true ? lose(span, this.#nano()) : span, EARLIER);
+  }
+
+  #nano(): number {
+    return this.#clock.now() * 1e6;
+  }
+
+  #storage(): TraceStorage {
+    const dropped = this.spans.dropped + (this.#archive?.skipped ?? 0);
+    const error = this.#archive?.lastError ?? null;
+    return {
+      archive: this.#archive === undefined ? "disabled" : error === null ? "healthy" : "degraded",
+      completeness: dropped === 0 ? "complete" : "partial",
+      known_dropped_spans: dropped,
+      physical_bytes: 0,
+      max_disk_bytes: 0,
+      last_error: error,
+    };
+  }
+
+  #traces(host: EngineHost): void {
+    host.handle(OWNER, tracesList, (input) => {
+      const { spans, total } = listSpans(this.spans.all(), input);
+      return { spans, total, offset: input.offset, limit: input.limit, storage: this.#storage() };
+    });
+    host.handle(OWNER, tracesTree, ({ trace_id }) => ({ roots: buildTree(this.spans.trace(trace_id)), storage: this.#storage() }));
+    host.handle(OWNER, tracesGroupBy, (input) => ({ groups: groupSpans(this.spans.all(), input), storage: this.#storage() }));
+    host.handle(OWNER, tracesClear, () => {
+      this.spans.clear();
+      return { success: true as const };
+    });
+  }
+
+  #logFunctions(host: EngineHost): void {
+    const levels = [
+      [logInfo, 9],
+      [logWarn, 13],
+      [logError, 17],
+      [logDebug, 5],
+      [logTrace, 1],
+    ] as const;
+    for (const [definition, severity] of levels) {
+      host.handle(OWNER, definition, ({ message, data, trace_id, span_id, service_name }) => {
+        const time = this.#nano();
+        this.#logs.put({
+          timestamp_unix_nano: time,
+          observed_timestamp_unix_nano: time,
+          severity_number: severity,
+          severity_text: severityText(severity),
+          body: message,
+          attributes: asAttributes(data),
+          trace_id: trace_id ?? null,
+          span_id: span_id ?? null,
+          resource: {},
+          service_name: service_name ?? "unknown",
+        });
+        return null;
+      });
+    }
+    host.handle(OWNER, logsList, (query) => ({ ...this.#logs.list(query), timestamp: this.#clock.now() }));
+    host.handle(OWNER, logsClear, () => {
+      this.#logs.clear();
+      return { success: true };
+    });
+  }
+
+  #small(host: EngineHost): void {
+    host.handle(OWNER, baggageGet, ({ key }, call) => ({ value: parseBaggage(call.baggage)[key] ?? null }));
+    host.handle(OWNER, baggageGetAll, (_input, call) => ({ baggage: { ...parseBaggage(call.baggage) } }));
+    host.handle(OWNER, baggageSet, () => ({
+      success: true as const,
+      note: "baggage travels with a call and cannot be changed afterwards; set it on the calls you make",
+    }));
+    host.handle(OWNER, healthCheck, () => {
+      const storage = this.#storage();
+      const healthy = { status: "healthy" as const };
+      return {
+        status: storage.archive === "degraded" ? ("degraded" as const) : ("healthy" as const),
+        components: {
+          otel: { ...healthy, details: { bad_frames: this.#badFrames } },
+          metrics: { status: "disabled" as const, details: null },
+          logs: { ...healthy, details: { stored: this.#logs.count } },
+          spans: { ...healthy, details: { stored: this.spans.count, ...storage } },
+        },
+        timestamp: this.#clock.now(),
+        version: VERSION,
+      };
+    });
+  }
+}
+
+function asAttributes(data: unknown): Record<string, unknown> {
+  if (data === undefined || data === null) return {};
+  return typeof data === "object" && !Array.isArray(data) ? { ...data } : { data };
+}
