@@ -5,7 +5,14 @@ import { createOutput, exitCode, plain, table } from "../src/cli/output.ts";
 
 function capture(options: { json?: boolean; verbose?: boolean } = {}) {
   const seen = { out: "", err: "" };
-  const streams = { out: (text: string) => void (seen.out += text), err: (text: string) => void (seen.err += text) };
+  const streams = {
+    out(text: string) {
+      seen.out += text;
+    },
+    err(text: string) {
+      seen.err += text;
+    },
+  };
   return { seen, output: createOutput(streams, { json: false, verbose: false, ...options }) };
 }
 
