@@ -49,6 +49,7 @@ function parseArguments(text: string): { arguments: unknown; arguments_text?: st
 function toContent(block: Block): ContentBlock[] {
   if (block.kind === "text") return block.text === "" ? [] : [{ type: "text", text: block.text }];
   if (block.kind === "thinking") {
+    if (block.text === "" && block.signature === undefined) return [];
     return [{ type: "thinking", text: block.text, ...(block.signature === undefined ? {} : { signature: block.signature }) }];
   }
   return [{ type: "function_call", id: block.id, function_id: block.name ?? NO_NAME, ...parseArguments(block.text) }];
@@ -83,6 +84,7 @@ class Blocks implements Assembly {
       case "thinking":
         return event.delta === "" ? [] : this.#delta(event.type, event.block, event.delta);
       case "signature":
+        if (event.delta === "") return [];
         return this.#sign(event.block, (block) => `${typeof block.signature === "string" ? block.signature : ""}${event.delta}`);
       case "opaque_thinking":
         return this.#sign(event.block, () => event.signature);

@@ -1,11 +1,11 @@
 // Anthropic's Messages API as a provider.
-import { defineProvider } from "@iii/provider-kit";
+import { defineProvider, type ProviderSpec } from "@iii/provider-kit";
 import { classify } from "./errors.ts";
-import { begin, finish, fold, Wire } from "./events.ts";
+import { begin, type Fold, finish, fold, Wire } from "./events.ts";
 import { models } from "./models.ts";
 import { Config, request } from "./request.ts";
 
-export const worker = defineProvider({
+export const spec: ProviderSpec<typeof Wire, Fold, Config> = {
   name: "anthropic",
   display: "Anthropic",
   config: Config,
@@ -18,4 +18,6 @@ export const worker = defineProvider({
   models,
   endpoint: { url: "https://api.anthropic.com/v1/messages", env: "ANTHROPIC_BASE_URL", path: "/v1/messages" },
   credential_env: "ANTHROPIC_API_KEY",
-});
+};
+
+export const worker = defineProvider(spec);

@@ -1,0 +1,32 @@
+// OpenAI's Chat Completions as a provider. The wire is the family's, shared with every compatible server.
+import {
+  defineProvider,
+  type OpenAiFold,
+  OpenAiWire,
+  openAiBegin,
+  openAiClassify,
+  openAiFinish,
+  openAiFold,
+  openAiRequest,
+  ProviderSettings,
+  type ProviderSpec,
+} from "@iii/provider-kit";
+import { models } from "./models.ts";
+
+export const spec: ProviderSpec<typeof OpenAiWire, OpenAiFold, ProviderSettings> = {
+  name: "openai",
+  display: "OpenAI",
+  config: ProviderSettings,
+  wire: OpenAiWire,
+  begin: openAiBegin,
+  fold: openAiFold,
+  finish: openAiFinish,
+  sentinel: "[DONE]",
+  request: openAiRequest,
+  classify: openAiClassify,
+  models,
+  endpoint: { url: "https://api.openai.com/v1/chat/completions", env: "OPENAI_BASE_URL", path: "/v1/chat/completions" },
+  credential_env: "OPENAI_API_KEY",
+};
+
+export const worker = defineProvider(spec);
