@@ -1,6 +1,6 @@
 // One step as one transaction: the record, what stands beside it, the events, the next message and the acknowledgement. Pure.
 import { AGENT_EVENTS, AGENT_TURN_END, type AgentEvent } from "@iii/contracts";
-import { type ApprovalRow, APPROVALS_SCOPE, approvalKey } from "@iii/worker-approval-gate/contract";
+import { APPROVALS_SCOPE, type ApprovalRow, approvalKey } from "@iii/worker-approval-gate/contract";
 import type { Out } from "./draft.ts";
 import { ACTIVE_SCOPE, RESULTS_SCOPE, type Transaction, type Versioned } from "./store.ts";
 import { isTerminal, keys, type QueuedRun, type QueuePointer, SESSION_SCOPE, type TurnCall, type TurnRecord, viewOf } from "./turns.ts";
@@ -115,7 +115,12 @@ function endTurn(parts: Parts, record: TurnRecord, line: Line, now: number): voi
     return;
   }
   const left = record.pending_entries;
-  const next = { ...line.next.record, started_at_ms: now, updated_at_ms: now, pending_entries: [...left, ...line.next.record.pending_entries] };
+  const next = {
+    ...line.next.record,
+    started_at_ms: now,
+    updated_at_ms: now,
+    pending_entries: [...left, ...line.next.record.pending_entries],
+  };
   beginRun(parts, { record: next, request: line.next.request });
   parts.writes.push({ scope: SESSION_SCOPE, key: keys.queued(session_id, pointer.head), delete: true });
   parts.writes.push({ scope: SESSION_SCOPE, key, value: { ...pointer, head: pointer.head + 1 } });

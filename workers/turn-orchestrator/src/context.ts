@@ -16,7 +16,15 @@ function callIds(message: AssistantMessage): { id: string; function_id: string }
 
 function missing(call: { id: string; function_id: string }, timestamp: number): FunctionResultMessage {
   const content = [{ type: "text" as const, text: NO_RESULT }];
-  return { role: "function_result", function_call_id: call.id, function_id: call.function_id, content, details: {}, is_error: true, timestamp };
+  return {
+    role: "function_result",
+    function_call_id: call.id,
+    function_id: call.function_id,
+    content,
+    details: {},
+    is_error: true,
+    timestamp,
+  };
 }
 
 /**

@@ -32,7 +32,9 @@ export const interrupted = (function_id: string): Settled =>
   );
 
 export const argsChanged = (function_id: string): Settled =>
-  errorResult("args_changed", "refused: the arguments are not the ones that were shown for approval; nothing was run", { function: function_id });
+  errorResult("args_changed", "refused: the arguments are not the ones that were shown for approval; nothing was run", {
+    function: function_id,
+  });
 
 export const abortedResult = (function_id: string, reason: string): Settled => ({
   result: { ...textResult(`Function call aborted: ${reason}`, { error: "aborted", function: function_id, reason }), terminate: true },

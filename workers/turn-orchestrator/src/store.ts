@@ -1,7 +1,8 @@
 // The orchestrator's storage: strict reads of its own keys, and one commit for everything a step writes.
-import { type ApprovalRow, APPROVALS_SCOPE, ApprovalRow as Row, approvalKey } from "@iii/worker-approval-gate/contract";
+
 import { stateGetWithRev, stateList, stateTransact, type TransactInput } from "@iii/engine/contract";
 import type { Iii } from "@iii/sdk";
+import { APPROVALS_SCOPE, type ApprovalRow, approvalKey, ApprovalRow as Row } from "@iii/worker-approval-gate/contract";
 import { z } from "zod";
 import { AbortFlag, keys, parseStored, QueuedRun, QueuePointer, RunRequest, SESSION_SCOPE, TurnRecord } from "./turns.ts";
 

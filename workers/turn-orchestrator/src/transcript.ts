@@ -16,7 +16,9 @@ function isMissing(thrown: unknown): boolean {
 
 /** The session tree is not there now: it may be starting, so the step is to be tried again. */
 function unavailable(cause: unknown): BusError {
-  return new BusError("store_unavailable", "the session tree holds this session's transcript and nobody serves session-tree::* now", { cause });
+  return new BusError("store_unavailable", "the session tree holds this session's transcript and nobody serves session-tree::* now", {
+    cause,
+  });
 }
 
 async function appendToTree(iii: Iii, session_id: string, entries: readonly PendingEntry[]): Promise<void> {
@@ -74,7 +76,8 @@ export function ownTranscript(iii: Iii): Transcript {
       return rows.map((row) => parseStored(PendingEntry, row, keys.entry(sid, "")));
     },
     async append(sid, entries) {
-      for (const entry of entries) await iii.trigger(stateSet, { scope: SESSION_SCOPE, key: keys.entry(sid, entry.entry_id), value: entry });
+      for (const entry of entries)
+        await iii.trigger(stateSet, { scope: SESSION_SCOPE, key: keys.entry(sid, entry.entry_id), value: entry });
     },
   };
 }

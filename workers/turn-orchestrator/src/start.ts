@@ -1,0 +1,184 @@
+// Accepts a run: checks what it asks for, then stores request, messages, first record and first step in one commit.
+import { createHash } from "node:crypto";
+import { argsSha256 } from "@iii/contracts/args-hash";
+import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
+import { z } from "zod";
+import { beginRun, EMPTY_POINTER } from "./commit.ts";
+import { type RunStartPayload, RunStartResult } from "./contract.ts";
+import { type Deps, graceLeft, waitServed } from "./deps.ts";
+import { systemPrompt } from "./prompt.ts";
+import { INDEX_SCOPE, type Transaction } from "./store.ts";
+import { isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
+import { checkModel, checkProvider } from "./validate.ts";
+
+const MAX_TRIES = 30;
+
+const Receipt = z.object({ fingerprint: z.string(), answer: RunStartResult });
+const IndexRow = z.object({ session_id: z.string(), created_at: z.number(), transcript: z.enum(["tree", "own"]) });
+
+interface Names {
+  readonly message_id: string;
+  readonly turn_id: string;
+  /** Every key under which the answer is kept. */
+  readonly receipts: readonly string[];
+  readonly fingerprint: string;
+}
+
+function hashed(prefix: string, ...parts: string[]): string {
+  return prefix + createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+}
+
+/** The same request gives the same names. The time stamps of its messages do not count: a client that repeats itself stamps anew. */
+function nameRun(payload: RunStartPayload, uuid: () => string): Names {
+  const { session_id, message_id, idempotency_key, if_busy: _, ...asked } = payload;
+  const id = message_id ?? (idempotency_key === undefined ? uuid() : hashed("i_", session_id, idempotency_key));
+  const messages = payload.messages.map(({ timestamp: _at, ...message }) => message);
+  return {
+    message_id: id,
+    turn_id: hashed("t_", session_id, id),
+    receipts: [...new Set([id, ...(idempotency_key === undefined ? [] : [idempotency_key])])],
+    fingerprint: argsSha256({
+      session_id,
+      function_call_id: "",
+      function_id: "run::start",
+      args: JSON.parse(JSON.stringify({ ...asked, messages })),
+    }),
+  };
+}
+
+/** The first answer, when this request has had one. @throws BusError `idempotency_conflict` when the key stood for another request. */
+async function earlier(payload: RunStartPayload, names: Names, deps: Deps): Promise<RunStartResult | undefined> {
+  const found = await Promise.all(names.receipts.map((id) => deps.store.get(Receipt, SESSION_SCOPE, keys.message(payload.session_id, id))));
+  for (const { value } of found) {
+    if (value === undefined) continue;
+    if (value.fingerprint === names.fingerprint) return { ...value.answer, deduplicated: true };
+    throw new BusError("idempotency_conflict", "this message_id or idempotency_key was already used for another request in this session", {
+      details: { session_id: payload.session_id, receipts: names.receipts },
+    });
+  }
+  return undefined;
+}
+
+async function chooseTranscript(deps: Deps): Promise<"tree" | "own"> {
+  const { transcript } = deps.config;
+  if (transcript !== "auto") return transcript;
+  const served = await waitServed(deps, "session-tree::append", graceLeft(deps), new AbortController().signal);
+  return served ? "tree" : "own";
+}
+
+/** Baggage of the run: what came in, with the ids by which its trace is found. */
+function baggageOf(payload: RunStartPayload, names: Names, call: Call): string | undefined {
+  const ids = { "iii.session.id": payload.session_id, "iii.message.id": names.message_id };
+  return formatBaggage({ ...parseBaggage(call.baggage), ...ids });
+}
+
+function buildRun(payload: RunStartPayload, names: Names, call: Call, deps: Deps, transcript: "tree" | "own"): QueuedRun {
+  const now = deps.clock.now();
+  const { session_id, provider, model, thinking_level, max_output_tokens } = payload;
+  const { turn_id, message_id } = names;
+  const baggage = baggageOf(payload, names, call);
+  const record: TurnRecord = {
+    version: RECORD_VERSION,
+    session_id,
+    turn_id,
+    message_id,
+    state: "provisioning",
+    turn_count: 0,
+    max_turns: payload.max_turns ?? deps.config.max_turns,
+    attempt: 0,
+    retries: 0,
+    last_assistant: null,
+    turn_end_emitted: false,
+    calls: [],
+    pending_entries: payload.messages.map((message, index) => ({ entry_id: `e_${turn_id}_u${index}`, message })),
+    ending: null,
+    abort: null,
+    event_seq: 0,
+    step_failures: 0,
+    usage: {},
+    transcript,
+    ...(call.traceparent === undefined ? {} : { traceparent: call.traceparent }),
+    ...(baggage === undefined ? {} : { baggage }),
+    started_at_ms: now,
+    updated_at_ms: now,
+  };
+  const request = {
+    turn_id,
+    provider,
+    model,
+    mode: payload.mode ?? null,
+    system_prompt: systemPrompt(payload),
+    ...(thinking_level === undefined ? {} : { thinking_level }),
+    ...(max_output_tokens === undefined ? {} : { max_output_tokens }),
+  };
+  return { record, request };
+}
+
+function emptyTransaction() {
+  return { checks: [], writes: [], enqueue: [], events: [], drops: [] } satisfies Transaction as Required<
+    Pick<Transaction, "checks" | "writes" | "enqueue" | "events" | "drops">
+  >;
+}
+
+/** One try: reads, decides, commits. Undefined: something changed in between. */
+async function tryAccept(payload: RunStartPayload, names: Names, call: Call, deps: Deps): Promise<RunStartResult | undefined> {
+  const { session_id } = payload;
+  // The line is read before the record: whoever ends a turn rewrites the line.
+  const [pointer, record, index] = await Promise.all([
+    deps.store.pointer(session_id),
+    deps.store.record(session_id),
+    deps.store.get(IndexRow, INDEX_SCOPE, session_id),
+  ]);
+  const busy = record.value !== undefined && !isTerminal(record.value);
+  if (busy && payload.if_busy === "reject") return { session_id, started: false, reason: "session_busy" };
+  const transcript = index.value?.transcript ?? (await chooseTranscript(deps));
+  const run = buildRun(payload, names, call, deps, transcript);
+  const { turn_id, message_id } = names;
+  const answer: RunStartResult = { session_id, turn_id, message_id, started: !busy, ...(busy ? { queued: true } : {}) };
+  const parts = emptyTransaction();
+  parts.checks.push({ scope: SESSION_SCOPE, key: keys.pointer(session_id), rev: pointer.rev });
+  for (const id of names.receipts) {
+    const key = keys.message(session_id, id);
+    parts.checks.push({ scope: SESSION_SCOPE, key, rev: 0 });
+    parts.writes.push({ scope: SESSION_SCOPE, key, value: { fingerprint: names.fingerprint, answer } });
+  }
+  if (busy) {
+    const { head, tail } = pointer.value ?? EMPTY_POINTER;
+    parts.writes.push({ scope: SESSION_SCOPE, key: keys.queued(session_id, tail), value: run });
+    parts.writes.push({ scope: SESSION_SCOPE, key: keys.pointer(session_id), value: { head, tail: tail + 1 } });
+  } else {
+    parts.checks.push({ scope: SESSION_SCOPE, key: keys.record(session_id), rev: record.rev });
+    const left = record.value?.pending_entries ?? [];
+    beginRun(parts, { ...run, record: { ...run.record, pending_entries: [...left, ...run.record.pending_entries] } });
+    if (index.value === undefined) {
+      parts.checks.push({ scope: INDEX_SCOPE, key: session_id, rev: 0 });
+      parts.writes.push({ scope: INDEX_SCOPE, key: session_id, value: { session_id, created_at: deps.clock.now(), transcript } });
+    }
+  }
+  await deps.point("run.accept.before_commit");
+  const done = await deps.store.transact(parts);
+  await deps.point("run.accept.after_commit_before_reply");
+  return done.ok ? answer : undefined;
+}
+
+/**
+ * Accepts a run and answers at once; the turn is driven by its queue messages.
+ * @throws BusError `provider_unknown`, `model_unknown`, `idempotency_conflict`, or `session_busy` when the session never held still.
+ */
+export async function startRun(payload: RunStartPayload, call: Call, deps: Deps, uuid: () => string): Promise<RunStartResult> {
+  const names = nameRun(payload, uuid);
+  const known = await earlier(payload, names, deps);
+  if (known !== undefined) return known;
+  await checkProvider(payload.provider, deps);
+  await checkModel(payload.provider, payload.model, deps);
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const answer = await tryAccept(payload, names, call, deps);
+    if (answer !== undefined) return answer;
+    const meanwhile = await earlier(payload, names, deps);
+    if (meanwhile !== undefined) return meanwhile;
+  }
+  throw new BusError(
+    "session_busy",
+    `session ${payload.session_id} changed ${MAX_TRIES} times while the run was being accepted; send it again`,
+  );
+}
