@@ -112,3 +112,18 @@ describe("growing text", () => {
     }
   });
 });
+
+test.each([
+  ["(see https://example.com/a_(b))", "https://example.com/a_(b)"],
+  ["(see https://example.com/a)", "https://example.com/a"],
+  ["https://example.com/a?x=1&y=2!", "https://example.com/a?x=1&y=2"],
+])("an address ends where the sentence goes on: %s", (text, address) => {
+  const links = elements(markdown(text)).filter((node) => node.type === "a");
+  expect(links.map((node) => (node.props as { href?: string }).href)).toEqual([address]);
+});
+
+test("addresses in code and in links are left alone", () => {
+  expect(
+    elements(markdown("`https://example.com` [https://a.example](https://b.example)")).filter((node) => node.type === "a"),
+  ).toHaveLength(1);
+});

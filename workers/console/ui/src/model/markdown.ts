@@ -7,7 +7,7 @@ const TAGS: ReadonlySet<string> = new Set(
 );
 const SCHEMES: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 
-const parser = new MarkdownIt({ html: false, linkify: true });
+const parser = new MarkdownIt({ html: false, linkify: false });
 parser.disable("image");
 // Links are judged by `href` below, once, on what would be shown.
 parser.validateLink = () => true;
@@ -28,6 +28,7 @@ function nodes(tokens: readonly Token[]): ComponentChild[] {
   for (const token of tokens) {
     if (token.nesting === 1) stack.push({ tag: allowed(token), props: propsOf(token), children: [] });
     else if (token.nesting === -1) pop(stack);
+    else if (token.type === "text" && !stack.some((frame) => frame.tag === "a")) top(stack).children.push(...linked(token.content));
     else top(stack).children.push(...leaf(token));
   }
   while (stack.length > 1) pop(stack);
@@ -76,16 +77,35 @@ function leaf(token: Token): ComponentChild[] {
   }
 }
 
+/** A text with its plain web addresses as links; punctuation at the end of one belongs to the sentence. */
+function linked(text: string): ComponentChild[] {
+  const parts: ComponentChild[] = [];
+  let from = 0;
+  for (const match of text.matchAll(/\bhttps?:\/\/(?:\([^\s<>"'`()]*\)|[^\s<>"'`()])+/gi)) {
+    const address = match[0].replace(/[.,;:!?]+$/, "");
+    const props = linkProps(address);
+    if (props === undefined) continue;
+    parts.push(text.slice(from, match.index), h("a", props, address));
+    from = match.index + address.length;
+  }
+  parts.push(text.slice(from));
+  return parts.filter((part) => part !== "");
+}
+
+function linkProps(raw: string): Record<string, unknown> | undefined {
+  const url = href(raw);
+  return url === undefined
+    ? undefined
+    : { href: url.href, title: url.host || url.href, target: "_blank", rel: "noopener noreferrer nofollow" };
+}
+
 function code(token: Token): ComponentChild {
   const language = /^[\w+#.-]{1,24}/.exec(token.info.trim())?.[0];
   return h("pre", { tabIndex: 0, ...(language === undefined ? {} : { "data-language": language }) }, h("code", null, token.content));
 }
 
 function propsOf(token: Token): Record<string, unknown> {
-  if (token.tag === "a") {
-    const url = href(String(token.attrGet("href") ?? ""));
-    return url === undefined ? {} : { href: url.href, title: url.host || url.href, target: "_blank", rel: "noopener noreferrer nofollow" };
-  }
+  if (token.tag === "a") return linkProps(String(token.attrGet("href") ?? "")) ?? {};
   if (token.tag === "ol") return startOf(token.attrGet("start"));
   if (token.tag === "th" || token.tag === "td") return alignOf(String(token.attrGet("style") ?? ""));
   return {};
