@@ -1,4 +1,5 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
+import { isUtf8 } from "node:buffer";
 import {
   BusError,
   type Clock,
@@ -27,6 +28,7 @@ import type { EngineTracer, Telemetry } from "../tracer.ts";
 import { BuiltinTypes } from "./bindings.ts";
 import { type BuiltinDeps, runBuiltin, type Served } from "./builtin-calls.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { callRequest, OwnCalls } from "./own-calls.ts";
 import { Pressure } from "./pressure.ts";
 
 export interface BusOptions {
@@ -49,18 +51,12 @@ export interface WireMeta {
   readonly remote?: string | undefined;
 }
 
-interface Waiting {
-  resolve(value: unknown): void;
-  reject(error: BusError): void;
-}
-
 type FunctionsListener = (change: { added: readonly string[]; removed: readonly string[] }) => void;
 type WorkersListener = (event: { event: WorkerEvent; worker_id: string }) => void;
 
 const TELEMETRY = ["OTLP", "MTRC", "LOGS"];
 const ENGINE: Caller = { worker_id: "engine", kind: "engine", name: "engine" };
 const decoder = new TextDecoder();
-const encoder = new TextEncoder();
 
 export class Bus {
   readonly core: Core;
@@ -70,7 +66,7 @@ export class Bus {
   readonly onWorkers = new Set<WorkersListener>();
   readonly #options: BusOptions;
   readonly #wires = new Map<string, Wire>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #own = new OwnCalls();
   readonly #builtinDeps: BuiltinDeps;
   readonly #heartbeat: Heartbeat;
   readonly #pressure: Pressure;
@@ -134,14 +130,9 @@ export class Bus {
   invoke(request: EngineInvocation): Promise<unknown> {
     if (this.#dead) return new Promise(() => {});
     const id = request.invocation_id ?? this.#options.random.uuid();
-    const raw = request.raw ?? (request.payload === undefined ? undefined : JSON.stringify(request.payload));
-    const payload = raw === undefined ? undefined : encoder.encode(raw);
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms } = request;
-      const about = { function_id, payload, metadata, traceparent, baggage, origin, depth, timeout_ms };
-      this.#change((out, now) => call(this.core, { ...about, caller: null, client_id: id, id }, now, out));
-    });
+    const answer = this.#own.wait(id);
+    this.#change((out, now) => call(this.core, callRequest(request, id), now, out));
+    return answer;
   }
 
   cancel(invocation_id: string): void {
@@ -181,8 +172,7 @@ export class Bus {
     }
     this.#wires.clear();
     if (how === "crash") return;
-    for (const waiting of this.#waiting.values()) waiting.reject(new BusError("invocation_stopped", "the engine is stopping"));
-    this.#waiting.clear();
+    this.#own.stop();
   }
 
   #change(change: (out: Effect[], now: number) => void): void {
@@ -241,7 +231,7 @@ export class Bus {
         runBuiltin(this.#builtinDeps, effect.run);
         return;
       case "settle":
-        this.#settle(effect.id, effect.outcome);
+        this.#own.settle(effect.id, effect.outcome);
         return;
       case "drop":
         this.#cut(effect.conn, effect.reason);
@@ -271,21 +261,6 @@ export class Bus {
     const from = effect.from === null ? undefined : this.#wires.get(effect.from);
     const sender = from === undefined || effect.from === null ? undefined : { id: effect.from, wire: from };
     this.#pressure.sent(effect.conn, wire, bytes.length, sender);
-  }
-
-  #settle(id: string, { payload, error }: Outcome): void {
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
-    this.#waiting.delete(id);
-    if (error !== undefined) {
-      waiting.reject(fromWire(error));
-      return;
-    }
-    try {
-      waiting.resolve(payload === undefined ? undefined : JSON.parse(decoder.decode(payload)));
-    } catch (cause) {
-      waiting.reject(new BusError("invocation_error", "the answer is not JSON", { cause }));
-    }
   }
 
   #cut(id: string, reason: string): void {

@@ -132,6 +132,9 @@ class Bench implements TestBus {
     generation.alive = false;
     generation.engine.crash();
     this.#generation = undefined;
+    // What a killed process would no longer do: these clients never come back, and their timers and watchers go.
+    for (const client of generation.clients) void client.close({ drain_ms: 0 });
+    for (const stop of generation.stops) stop().catch(() => undefined);
     await settle();
     this.store = this.store.reopen();
     await this.boot();
@@ -142,10 +145,21 @@ class Bench implements TestBus {
   async [Symbol.asyncDispose](): Promise<void> {
     const generation = this.#generation;
     if (generation === undefined) return;
-    for (const stop of generation.stops.toReversed()) await stop();
+    for (const stop of generation.stops.toReversed()) await this.#patiently(stop());
     for (const guest of this.#guests) await guest.close({ drain_ms: 0 });
     await generation.engine.stop();
     this.#generation = undefined;
+  }
+
+  /** Moves time on while something ends that may wait for it. */
+  async #patiently(ending: Promise<void>): Promise<void> {
+    let ended = false;
+    const watched = ending.finally(() => {
+      ended = true;
+    });
+    await settle();
+    for (let second = 0; second < 30 && !ended; second += 1) await this.clock.advance(1_000);
+    await watched;
   }
 
   async #startWorker(generation: Generation, spec: WorkerSpec): Promise<void> {
