@@ -47,6 +47,7 @@ export const SubscribeResult = z.object({
   gap: z.boolean().optional(),
   items: z.array(MissedEvent).optional(),
 });
+export type SubscribeResult = z.infer<typeof SubscribeResult>;
 export const uiSubscribe = defineFunction({
   id: "ui::subscribe",
   about: "Push a session's events, or every session's, to a browser. Must be called again after this worker restarted.",

@@ -1,0 +1,145 @@
+// The meta-worker: harness::trigger and ui::*. It starts turns and tells pages about them, and takes no part in the turn itself.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { AGENT_EVENTS, type AgentEvent } from "@iii/contracts";
+import { StateEvent, StreamEvent, streamRead } from "@iii/engine/contract";
+import {
+  type Clock,
+  defineFunction,
+  defineWorker,
+  type FunctionDefinition,
+  type Handler,
+  type Iii,
+  type Logger,
+  parsePayload,
+  requestFormat,
+  responseFormat,
+  toBusError,
+} from "@iii/sdk";
+import { checkPermissions } from "@iii/worker-policy/contract";
+import { runStart } from "@iii/worker-turn-orchestrator/contract";
+import { z } from "zod";
+import { harnessTrigger, SubscribeInput, sessionPushId, sessionsChangedId, uiSubscribe, uiUnsubscribe } from "./contract.ts";
+import { unwrap } from "./envelope.ts";
+import { Fanout, type FanoutPorts } from "./fanout.ts";
+import { type Defaults, toAnswer, toErrorAnswer, toRun } from "./trigger.ts";
+
+const RUN_TIMEOUT_MS = 600_000;
+const PUSH_TIMEOUT_MS = 2_000;
+const LIMITS = { items: 1_000, bytes: 4_194_304 };
+
+const onAgentEvent = defineFunction({
+  id: "harness::fanout::agent_event_handler",
+  about: "Takes one agent event and pushes it to the browsers that listen to its session.",
+  input: StreamEvent,
+  output: z.null(),
+  internal: true,
+});
+const onSessionCreated = defineFunction({
+  id: "harness::fanout::session_created",
+  about: "Takes a change of the session index and tells browsers about new sessions.",
+  input: StateEvent,
+  output: z.null(),
+  internal: true,
+});
+
+const Config = z.object({
+  /** `allow_all` answers every permission question with yes: for a stack without a policy worker, said out loud at start. */
+  policy: z.enum(["none", "allow_all"]).default("none"),
+  /** Used for runs that name no provider; with it, its model for runs that name no model. */
+  default_provider: z.string().optional(),
+  default_model: z.string().optional(),
+});
+
+export const worker = defineWorker({
+  name: "harness",
+  config: Config,
+  register(on, { config, iii, clock, random, log }) {
+    serveTrigger(iii, { provider: config.default_provider, model: config.default_model }, clock, () => random.uuid());
+    serveBrowsers(iii, log);
+    on.trigger({ type: "http", function_id: harnessTrigger.id, config: { api_path: "/harness/trigger", http_method: "POST" } });
+    on.trigger({ type: "stream", function_id: onAgentEvent.id, config: { stream_name: AGENT_EVENTS } });
+    on.trigger({ type: "state", function_id: onSessionCreated.id, config: { scope: "session_index" } });
+    if (config.policy === "allow_all") {
+      log.warn({}, "policy is allow_all: every tool call runs without asking");
+      on(checkPermissions, () => ({ decision: "allow" as const, rule_id: "allow_all" }));
+    }
+  },
+});
+
+function serveTrigger(iii: Iii, defaults: Defaults, clock: Clock, makeId: () => string): void {
+  serveRaw(iii, harnessTrigger, async (payload) => {
+    const { http, input } = unwrap(payload, "payload");
+    try {
+      const run = toRun(input, defaults, clock.now(), makeId);
+      const baggage = { "iii.session.id": run.session_id, "iii.message.id": run.message_id };
+      return toAnswer(await iii.trigger(runStart, run, { baggage, timeout_ms: RUN_TIMEOUT_MS }));
+    } catch (thrown) {
+      if (!http) throw thrown;
+      return toErrorAnswer(toBusError(thrown));
+    }
+  });
+}
+
+function serveBrowsers(iii: Iii, log: Logger): void {
+  const fanout = new Fanout(busPorts(iii, log), { limits: LIMITS, log });
+  serveRaw(iii, uiSubscribe, (payload) =>
+    fanout.subscribe(parsePayload(SubscribeInput, unwrap(payload, "browser_id").input, uiSubscribe.id)),
+  );
+  serveRaw(iii, uiUnsubscribe, (payload) => {
+    const { browser_id, session_id } = parsePayload(uiUnsubscribe.input, unwrap(payload, "browser_id").input, uiUnsubscribe.id);
+    fanout.unsubscribe(browser_id, session_id);
+    return { ok: true, total_browsers: fanout.total };
+  });
+  // By hand and synchronous: events must enter the queues in the order in which they come off the wire.
+  serveRaw(iii, onAgentEvent, (payload) => {
+    takeAgentEvent(fanout, payload);
+    return null;
+  });
+  serveRaw(iii, onSessionCreated, (payload) => {
+    const { event_type, key } = parsePayload(StateEvent, payload, onSessionCreated.id);
+    if (event_type === "state:created") fanout.sessionCreated(key);
+    return null;
+  });
+}
+
+/** Deletions are the orchestrator dropping deltas whose message is complete: no page needs to hear of them. */
+function takeAgentEvent(fanout: Fanout, payload: unknown): void {
+  const { groupId, event, seq, epoch } = parsePayload(StreamEvent, payload, onAgentEvent.id);
+  if (event.type === "delete") return;
+  const data = event.type === "event" ? event.event.data : event.data;
+  // Written by whatever orchestrator is installed; pages read it as they read the stream itself.
+  fanout.event(groupId, data as AgentEvent, { seq, epoch });
+}
+
+function busPorts(iii: Iii, log: Logger): FanoutPorts {
+  // Pushes outlive the call that caused them, so they must not run in its context: its trace, its parent, its mark.
+  const outside = AsyncLocalStorage.snapshot();
+  const options = { timeout_ms: PUSH_TIMEOUT_MS };
+  return {
+    read: (session_id, since, epoch) =>
+      iii.trigger(streamRead, {
+        stream_name: AGENT_EVENTS,
+        group_id: session_id,
+        ...(since === undefined ? {} : { since }),
+        ...(epoch === undefined ? {} : { epoch }),
+      }),
+    pushEvent: (browser_id, push) => iii.trigger(sessionPushId(browser_id), push, options),
+    pushSessions: (browser_id, push) => iii.trigger(sessionsChangedId(browser_id), push, options),
+    detach(work) {
+      // A turn of the event loop later: the answer of the call that runs now goes out first.
+      outside(
+        () => void setImmediate(() => void work().catch((cause) => log.error({ error: String(cause) }, "pushing to a browser failed"))),
+      );
+    },
+  };
+}
+
+/** Registers a definition whose handler sees the payload as it came. */
+function serveRaw(iii: Iii, definition: FunctionDefinition, handler: Handler): void {
+  iii.registerFunction(definition.id, handler, {
+    description: definition.about,
+    request_format: requestFormat(definition),
+    response_format: responseFormat(definition),
+    metadata: definition.metadata,
+  });
+}
