@@ -29,45 +29,44 @@ export const targetOf = (spec: QueueSpec, message: Message): string => spec.func
 
 /** Calls the handler of a message and says how that ended. Never throws. */
 export async function perform({ host, running }: PerformDeps, spec: QueueSpec, delivery: Delivery): Promise<Outcome> {
-    const { message } = delivery;
-    const invocation_id = host.random.uuid();
-    const { traceparent, baggage, origin, depth } = message.cause;
-    const span = host.tracer.start(`fn_queue ${spec.name}`, {
-      traceparent,
-      baggage,
-      kind: "consumer",
-      attributes: { "iii.queue.name": spec.name, "iii.queue.attempt": String(message.attempts + 1) },
-    });
-    const call: EngineInvocation = {
-      function_id: targetOf(spec, message),
-      raw: message.data,
-      metadata: spec.metadata,
-      traceparent: span.traceparent === "" ? undefined : span.traceparent,
-      baggage,
-      origin,
-      depth,
-      timeout_ms: 0,
-      invocation_id,
-    };
-    running.set(invocation_id, delivery);
-    try {
-      if (await wanted(host, spec, call)) await host.invoke(call);
-      span.end();
-      return "done";
-    } catch (thrown) {
-      const error = toBusError(thrown);
-      span.end(delivery.settled ? undefined : { code: error.code, message: error.message });
-      if (error.code === "function_not_found" && !host.isServed(call.function_id)) return "unserved";
-      return INTERRUPTIONS.has(error.code) ? "interrupted" : error;
-    } finally {
-      running.delete(invocation_id);
-    }
+  const { message } = delivery;
+  const invocation_id = host.random.uuid();
+  const { traceparent, baggage, origin, depth } = message.cause;
+  const span = host.tracer.start(`fn_queue ${spec.name}`, {
+    traceparent,
+    baggage,
+    kind: "consumer",
+    attributes: { "iii.queue.name": spec.name, "iii.queue.attempt": String(message.attempts + 1) },
+  });
+  const call: EngineInvocation = {
+    function_id: targetOf(spec, message),
+    raw: message.data,
+    metadata: spec.metadata,
+    traceparent: span.traceparent === "" ? undefined : span.traceparent,
+    baggage,
+    origin,
+    depth,
+    timeout_ms: 0,
+    invocation_id,
+  };
+  running.set(invocation_id, delivery);
+  try {
+    if (await wanted(host, spec, call)) await host.invoke(call);
+    span.end();
+    return "done";
+  } catch (thrown) {
+    const error = toBusError(thrown);
+    span.end(delivery.settled ? undefined : { code: error.code, message: error.message });
+    if (error.code === "function_not_found" && !host.isServed(call.function_id)) return "unserved";
+    return INTERRUPTIONS.has(error.code) ? "interrupted" : error;
+  } finally {
+    running.delete(invocation_id);
   }
+}
 
 /** The condition's verdict: only `false` skips. A condition that fails is a failed attempt. */
 async function wanted(host: EngineHost, { condition }: QueueSpec, call: EngineInvocation): Promise<boolean> {
-    if (condition === undefined) return true;
-    const { metadata: _none, invocation_id: _other, ...rest } = call;
-    return (await host.invoke({ ...rest, function_id: condition })) !== false;
-  }
-
+  if (condition === undefined) return true;
+  const { metadata: _none, invocation_id: _other, ...rest } = call;
+  return (await host.invoke({ ...rest, function_id: condition })) !== false;
+}

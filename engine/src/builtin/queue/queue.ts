@@ -1,8 +1,8 @@
 // One queue: what waits in it, what runs from it, what is dead. Every change of it is part of a ledger batch;
 // a message is delivered only after the commit that brought it.
 import { type BusError, toBusError } from "@iii/sdk";
-import { Alarms } from "../alarms.ts";
 import { type Batch, type Ledger, seqKey } from "../../store/ledger.ts";
+import { Alarms } from "../alarms.ts";
 import { type Lane, Lanes, type Obstacle } from "./lanes.ts";
 import { backoff, type Cause, type DeadMessage, encode, type Message } from "./message.ts";
 import { type Delivery, type Outcome, type PerformDeps, perform, targetOf } from "./perform.ts";

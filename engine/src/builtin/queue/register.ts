@@ -55,7 +55,7 @@ function serveEnqueue(host: EngineHost, { ledger, hub, topics }: Deps): void {
       traceparent: input.traceparent ?? own.traceparent,
       baggage: queuedBaggage(input.baggage) ?? own.baggage,
       // A mark can be added by what the caller says, never removed.
-      origin: own.origin === "agent" ? own.origin : (input.origin ?? own.origin),
+      origin: input.origin === "agent" ? input.origin : own.origin,
       depth: 0,
     };
     const batch = ledger.batch();

@@ -1,4 +1,5 @@
 // stream::*: items under (stream, group, item) that push each change to subscribers, with a sequence number and an epoch per group.
+// There is no stream socket and so no `stream:join` or `stream:leave` trigger: pages subscribe by a `stream` trigger on the bus.
 import { defineFunction } from "@iii/sdk";
 import { z } from "zod";
 import { StateOp, StateOpError } from "../state/contract.ts";

@@ -27,18 +27,15 @@ interface Deps {
 
 type Op = "get" | "set" | "delete" | "list" | "list_groups" | "update";
 
-/** Calls the worker that serves this operation of this stream. `served: false` when there is none. */
-async function custom(
-  host: EngineHost,
-  op: Op,
-  input: { stream_name: string },
-  call: BuiltinCall,
-): Promise<{ served: boolean; answer?: unknown }> {
+/**
+ * Asks the worker that serves this operation of this stream; undefined when there is none.
+ * Says so at once: calls on stored streams take effect in the order in which they arrived.
+ */
+function custom(host: EngineHost, op: Op, input: { stream_name: string }, call: BuiltinCall): Promise<unknown> | undefined {
   const function_id = `stream::${op}(${input.stream_name})`;
-  if (!host.isServed(function_id)) return { served: false };
+  if (!host.isServed(function_id)) return undefined;
   const { traceparent, baggage, context } = call;
-  const answer = await host.invoke({ function_id, payload: input, traceparent, baggage, origin: context.origin, depth: context.depth + 1 });
-  return { served: true, answer };
+  return host.invoke({ function_id, payload: input, traceparent, baggage, origin: context.origin, depth: context.depth + 1 });
 }
 
 const field = (answer: unknown, name: string): unknown => {
@@ -54,22 +51,22 @@ export function serveStream(host: EngineHost, deps: Deps): void {
 
 function serveReads(host: EngineHost, { streams }: Deps): void {
   host.handle(OWNER, streamGet, async (input, call) => {
-    const own = await custom(host, "get", input, call);
-    if (own.served) return own.answer;
+    const own = custom(host, "get", input, call);
+    if (own !== undefined) return own;
     const value = streams.get(input);
     await streams.settled(input, input.item_id);
     return value;
   });
   host.handle(OWNER, streamList, async (input, call) => {
-    const own = await custom(host, "list", input, call);
-    if (own.served) return own.answer as unknown[];
+    const own = custom(host, "list", input, call);
+    if (own !== undefined) return (await own) as unknown[];
     const values = streams.list(input);
     await streams.settled(input);
     return [...values];
   });
   host.handle(OWNER, streamListGroups, async (input, call) => {
-    const own = await custom(host, "list_groups", input, call);
-    return own.served ? (own.answer as string[]) : [...streams.groups(input.stream_name)];
+    const own = custom(host, "list_groups", input, call);
+    return own === undefined ? [...streams.groups(input.stream_name)] : ((await own) as string[]);
   });
   host.handle(OWNER, streamListAll, () => {
     const stream = streams.streams().map((id) => ({ id, groups: [...streams.groups(id)] }));
@@ -92,9 +89,9 @@ function noteCustom(streams: StreamHub, address: ItemAddress, answer: unknown, d
 function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
   host.handle(OWNER, streamSet, async (input, call) => {
     const { ephemeral, ...rest } = input;
-    const own = await custom(host, "set", rest, call);
+    const own = custom(host, "set", rest, call);
     const data = input.data ?? null;
-    if (own.served) return noteCustom(streams, input, own.answer, data, call);
+    if (own !== undefined) return noteCustom(streams, input, await own, data, call);
     const old_value = streams.get(input) ?? null;
     if (ephemeral === true && !streams.isStored(input)) {
       streams.putEphemeral(input, data, causeOf(call));
@@ -109,8 +106,8 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
 
 function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
   host.handle(OWNER, streamUpdate, async (input: z.output<typeof streamUpdate.input>, call) => {
-    const own = await custom(host, "update", input, call);
-    if (own.served) return noteCustom(streams, input, own.answer, null, call);
+    const own = custom(host, "update", input, call);
+    if (own !== undefined) return noteCustom(streams, input, await own, null, call);
     const old = streams.get(input);
     const { value, errors } = applyOps(old, input.ops);
     const batch = ledger.batch();
@@ -119,9 +116,9 @@ function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
     return { old_value: old ?? null, new_value: value, ...(errors.length === 0 ? {} : { errors }) };
   });
   host.handle(OWNER, streamDelete, async (input, call) => {
-    const own = await custom(host, "delete", input, call);
-    if (own.served) {
-      const old_value = field(own.answer, "old_value") ?? null;
+    const own = custom(host, "delete", input, call);
+    if (own !== undefined) {
+      const old_value = field(await own, "old_value") ?? null;
       if (old_value !== null) streams.note(input, input.item_id, old_value, "delete", causeOf(call));
       return { old_value };
     }
