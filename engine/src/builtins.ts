@@ -2,6 +2,7 @@
 import { catalogueBuiltin } from "./builtin/catalogue/register.ts";
 import { channelBuiltin } from "./builtin/channel/register.ts";
 import { httpBuiltin } from "./builtin/http/register.ts";
+import { observabilityBuiltin } from "./builtin/observability/register.ts";
 import { pubsubBuiltin } from "./builtin/pubsub/register.ts";
 import { storageBuiltins } from "./builtin/storage.ts";
 import type { EngineConfig } from "./config.ts";
@@ -12,6 +13,8 @@ export function defaultBuiltins(config: EngineConfig): Builtin[] {
   const pubsub = pubsubBuiltin();
   const publish = pubsub.publishTo;
   return [
+    // First up and last down: it sees what the others do.
+    observabilityBuiltin(),
     catalogueBuiltin(),
     pubsub,
     channelBuiltin(),

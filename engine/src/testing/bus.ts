@@ -3,6 +3,7 @@ import {
   type Client,
   connect,
   type FunctionDefinition,
+  LightSpans,
   type Logger,
   silentLogger,
   startWorker,
@@ -30,6 +31,8 @@ export interface TestBusOptions {
   log?: Logger;
   /** Folder that relative paths in worker configs start from. */
   root?: string;
+  /** Workers send their spans to the engine, as their processes would. */
+  trace?: boolean;
 }
 
 export interface TestBus {
@@ -78,6 +81,7 @@ class Bench implements TestBus {
   readonly #random;
   readonly #log: Logger;
   readonly #root: string;
+  readonly #trace: boolean;
   readonly #guests: Client[] = [];
   #generation: Generation | undefined;
   #driver: Client | undefined;
@@ -90,6 +94,7 @@ class Bench implements TestBus {
     this.#random = seededRandom(options.seed ?? 1);
     this.#log = options.log ?? silentLogger;
     this.#root = options.root ?? ".";
+    this.#trace = options.trace ?? false;
   }
 
   get engine(): Engine {
@@ -167,9 +172,13 @@ class Bench implements TestBus {
     // After a crash, what is left of a killed worker must not come back and act beside its successor.
     const dialer = linkedDialer(() => (generation.alive ? generation.engine : undefined));
     const common = { clock: this.clock, random: this.#random, log: this.#log };
-    const iii = connect({ ...common, dialer, name: worker.name });
+    const spans = this.#trace ? new LightSpans({ ...common, dialer, service: worker.name }) : undefined;
+    const iii = connect({ ...common, dialer, name: worker.name, spans });
     generation.clients.push(iii);
     const started = await startWorker(worker, { ...common, iii, config: config ?? {}, root: this.#root });
-    generation.stops.push(() => started.stop());
+    generation.stops.push(async () => {
+      await started.stop();
+      spans?.close();
+    });
   }
 }

@@ -10,7 +10,8 @@ type DialTime = "now" | "first use";
 
 const HIGH_WATER = 1_048_576;
 const READ_AHEAD = 64;
-const POLL_MS = 5;
+/** Transports that do not report `drain` are asked again after this long. */
+const POLL_MS = 20;
 
 /** 1005 is a closing frame without a code: how some engines end a stream. */
 const isClean = (code: number): boolean => code === 1000 || code === 1005;
@@ -30,6 +31,7 @@ class Writer implements ChannelWriter {
   /** Sends run one after the other, so that order survives the waiting. */
   #tail: Promise<void> = Promise.resolve();
   #closing = false;
+  #room: (() => void) | undefined;
 
   constructor(dialer: Dialer, ref: ChannelRef) {
     this.#dialer = dialer;
@@ -45,6 +47,7 @@ class Writer implements ChannelWriter {
     this.#wire ??= this.#dialer.dial(pathOf(this.#ref), {
       open: () => this.#opened.resolve(),
       message() {},
+      drain: () => this.#room?.(),
       close: (code) => this.#ended(code),
     });
     return this.#wire;
@@ -78,10 +81,18 @@ class Writer implements ChannelWriter {
     await this.#opened.promise;
     this.#check();
     wire.send(frame, typeof frame !== "string");
-    while (wire.buffered > HIGH_WATER && !this.#gone.signal.aborted) {
-      await new Promise<void>((resolve) => void systemClock.setTimer(resolve, POLL_MS));
-    }
+    while (wire.buffered > HIGH_WATER && !this.#gone.signal.aborted) await this.#drained();
     this.#check();
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = systemClock.setTimer(resolve, POLL_MS);
+      this.#room = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   #check(): void {

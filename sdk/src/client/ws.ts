@@ -54,6 +54,7 @@ class WsWire implements Wire {
     this.#socket.on("upgrade", (response) => {
       this.#tcp = response.socket;
       this.#tcp.setNoDelay(true);
+      this.#tcp.on("drain", () => handlers.drain?.());
     });
     this.#socket.on("open", () => {
       this.#startPinging();
@@ -103,6 +104,10 @@ class WsWire implements Wire {
 
   terminate(): void {
     this.#socket.terminate();
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }
 
   /** All frames of one turn of the event loop leave in one write. */

@@ -1,3 +1,3 @@
 // The door of this built-in.
-export { createObservability, type Observability } from "./register.ts";
+export { observabilityBuiltin } from "./register.ts";
 export { createTracer } from "./tracer.ts";

@@ -1,7 +1,7 @@
 // What the engine observes: its tracer, where telemetry arrives, and the functions that read both.
-import { type Clock, parseBaggage, type Random } from "@iii/sdk";
+import { type Clock, parseBaggage, systemClock } from "@iii/sdk";
 import type { Builtin, EngineHost } from "../../host.ts";
-import type { EngineTracer, Telemetry } from "../../tracer.ts";
+import { type EngineTracer, noTracer, type Telemetry } from "../../tracer.ts";
 import { Archive } from "./archive.ts";
 import {
   baggageGet,
@@ -29,36 +29,37 @@ import { lose, SpanStore } from "./spans.ts";
 import { createTracer, ENGINE } from "./tracer.ts";
 import { buildTree } from "./tree.ts";
 
-export interface Observability {
-  readonly tracer: EngineTracer;
-  readonly telemetry: Telemetry;
-  readonly builtin: Builtin;
-}
-
 const OWNER = "iii-observability";
 const VERSION = "0.1.0";
 const EARLIER = "an earlier run";
 
-/** One per engine: give `tracer` and `telemetry` to the engine and `builtin` to its list. */
-export function createObservability(deps: { clock: Clock; random: Random; max_spans?: number }): Observability {
-  const parts = new Parts(deps);
-  return { tracer: createTracer({ ...deps, spans: parts.spans }), telemetry: parts, builtin: parts };
+/** The built-in that records: the engine's own spans, and what arrives on telemetry wires. */
+export function observabilityBuiltin(options: { max_spans?: number } = {}): Builtin {
+  return new Observability(options);
 }
 
-class Parts implements Telemetry, Builtin {
+class Observability implements Telemetry, Builtin {
   readonly name = OWNER;
   readonly spans: SpanStore;
   readonly #logs = new LogStore();
-  readonly #clock: Clock;
+  #clock: Clock = systemClock;
+  #tracer: EngineTracer = noTracer;
   #archive: Archive | undefined;
   #badFrames = 0;
 
-  constructor(deps: { clock: Clock; max_spans?: number }) {
-    this.#clock = deps.clock;
+  constructor(options: { max_spans?: number }) {
     this.spans = new SpanStore({
-      ...(deps.max_spans === undefined ? {} : { max_spans: deps.max_spans }),
+      ...options,
       changed: (trace_id, span) => this.#archive?.note(trace_id, span, () => this.spans.trace(trace_id)),
     });
+  }
+
+  get telemetry(): Telemetry {
+    return this;
+  }
+
+  get tracer(): EngineTracer {
+    return this.#tracer;
   }
 
   ingest(frame: Uint8Array, source: string): void {
@@ -76,6 +77,8 @@ class Parts implements Telemetry, Builtin {
   }
 
   install(host: EngineHost) {
+    this.#clock = host.clock;
+    this.#tracer = createTracer({ clock: host.clock, random: host.random, spans: this.spans });
     this.#traces(host);
     this.#logFunctions(host);
     this.#small(host);

@@ -1,0 +1,110 @@
+import { stateSet, stateTransact, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
+import { testBus } from "@iii/engine/testing";
+import { defineFunction, defineWorker } from "@iii/sdk";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import type { SpanNode } from "../../src/builtin/observability/contract.ts";
+
+const Input = z.object({ session_id: z.string().optional(), text: z.string().default("") });
+const outer = defineFunction({ id: "outer::run", about: "Outer.", input: Input, output: z.object({ text: z.string() }) });
+const inner = defineFunction({ id: "inner::run", about: "Inner.", input: Input, output: z.object({ text: z.string() }) });
+const step = defineFunction({ id: "outer::step", about: "Step.", input: Input, output: z.null() });
+
+const outerWorker = defineWorker({
+  name: "outer",
+  config: z.object({}),
+  register(on, { iii }) {
+    on(outer, async ({ text }) => {
+      await Promise.resolve();
+      await iii.trigger(stateSet, { scope: "notes", key: "k", value: 1 });
+      return iii.trigger(inner, { text });
+    });
+    on(step, async () => {
+      await iii.trigger(inner, {});
+      return null;
+    });
+  },
+});
+const innerWorker = defineWorker({
+  name: "inner",
+  config: z.object({}),
+  register: (on) => on(inner, ({ text }) => ({ text: text.toUpperCase() })),
+});
+
+function names(node: SpanNode): unknown {
+  return { [`${node.name} @${node.service_name}`]: node.children.map(names) };
+}
+
+test("a call through two workers and a built-in is one tree, found by its session", async () => {
+  await using bus = await testBus([outerWorker, innerWorker], { trace: true });
+  await bus.call(outer, { session_id: "s1", text: "a" });
+  await bus.settle();
+  const { groups } = await bus.call(tracesGroupBy, { attribute: "iii.session.id" });
+  expect(groups).toMatchObject([{ value: "s1", error_count: 0 }]);
+  const { roots } = await bus.call(tracesTree, { trace_id: groups[0]?.trace_ids[0] ?? "" });
+  expect(roots.map(names)).toEqual([
+    { "execute outer::run @outer": [{ "call state::set @iii-engine": [] }, { "execute inner::run @inner": [] }] },
+  ]);
+  const [root] = roots;
+  expect(root?.children.every((child) => child.attributes.some(([key, value]) => key === "iii.session.id" && value === "s1"))).toBe(true);
+  expect(root?.events.map((event) => event.name)).toEqual(["iii.invocation.input", "iii.invocation.output"]);
+});
+
+test("work that goes through a queue stays in the tree of what enqueued it", async () => {
+  await using bus = await testBus([outerWorker, innerWorker], { trace: true });
+  const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2" } }];
+  await bus.call(stateTransact, { enqueue }, { traceparent });
+  await bus.clock.advance(100);
+  const { roots } = await bus.call(tracesTree, { trace_id: "0123456789abcdef0123456789abcdef" });
+  expect(roots).toHaveLength(1);
+  const all = JSON.stringify(roots.map(names));
+  expect(all).toContain("execute outer::step");
+  expect(all).toContain("execute inner::run");
+  expect(roots[0]?.attributes).toContainEqual(["iii.span.lost", "true"]);
+});
+
+test("a span whose process dies is closed as lost; the tree survives the engine too", async () => {
+  const stuck = defineFunction({ id: "stuck::run", about: "Never answers.", input: Input, output: z.null() });
+  const worker = defineWorker({
+    name: "stuck",
+    config: z.object({}),
+    register: (on) => on(stuck, () => new Promise<null>(() => undefined)),
+  });
+  await using bus = await testBus([worker], { trace: true });
+  void bus.call(stuck, { session_id: "s3" }).catch(() => undefined);
+  await bus.settle();
+  await bus.clock.advance(300);
+  await bus.crash();
+  const { spans } = await bus.call(tracesList, { attributes: [["iii.session.id", "s3"]] });
+  expect(spans).toMatchObject([{ name: "execute stuck::run", status: "error", trace_tags: { "iii.session.id": "s3" } }]);
+  expect(spans[0]?.attributes).toContainEqual(["iii.span.lost", "true"]);
+});
+
+test("no secret reaches a span, a name, an event or a log", async () => {
+  const SECRET = "sk-live-0123456789abcdef";
+  const leaky = defineFunction({
+    id: "leaky::run",
+    about: "Leaks.",
+    input: z.object({ token: z.string(), text: z.string() }),
+    output: z.null(),
+  });
+  const worker = defineWorker({
+    name: "leaky",
+    config: z.object({}),
+    register(on, { iii }) {
+      on(leaky, async ({ text }) => {
+        await iii.trigger("engine::log::error", { message: text, data: { token: SECRET, nested: [text] } });
+        throw new Error(text);
+      });
+    },
+  });
+  await using bus = await testBus([worker], { trace: true });
+  const text = `key ${SECRET}`;
+  await expect(bus.call(leaky, { token: SECRET, text }, { baggage: { tenant: SECRET } })).rejects.toThrow();
+  await bus.settle();
+  const spans = await bus.call(tracesList, { search_all_spans: true, include_internal: true });
+  const logs = await bus.call("engine::logs::list", {});
+  expect(spans.total).toBeGreaterThan(0);
+  expect(JSON.stringify([spans, logs])).not.toContain(SECRET);
+});
