@@ -177,7 +177,7 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     const servers: Servers = await serve({
       config: config.engine,
       front: parts.http.front,
-      upgrades: (prefix) => upgradeHandler(parts.engine, { prefix }),
+      upgrades: (prefix) => upgradeHandler(parts.engine, { prefix, max_frame_bytes: config.engine.limits.max_frame_bytes }),
     });
     undo.push(() => servers.close());
     const url = `ws://${hostOf(config)}:${servers.port}`;
