@@ -1,0 +1,54 @@
+// auth::* on the real bus: who may ask, and what is never said.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testBus } from "@iii/engine/testing";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { authDeleteToken, authGetToken, authListProviders, authSetToken, authStatus } from "../src/contract.ts";
+import { worker } from "../src/register.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "auth-"));
+  vi.stubEnv("III_CREDENTIALS", "");
+  vi.stubEnv("OPENAI_API_KEY", "");
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true });
+});
+const boot = () => testBus([{ worker, config: { store_path: join(folder, "vault.json") } }]);
+const credential = { type: "api_key" as const, key: "sk-secret-1" };
+
+test("stored before environment before nothing; status names the place and never the secret", async () => {
+  await using bus = await boot();
+  const provider = "openai";
+  expect((await bus.call(authGetToken, { provider })) ?? null).toBeNull();
+  expect(await bus.call(authStatus, { provider })).toEqual({ configured: false });
+  vi.stubEnv("OPENAI_API_KEY", "sk-from-env");
+  expect(await bus.call(authGetToken, { provider })).toEqual({ type: "api_key", key: "sk-from-env" });
+  expect(await bus.call(authStatus, { provider })).toEqual({ configured: true, source: "environment", label: "api-key (OPENAI_API_KEY)" });
+  await bus.call(authSetToken, { provider, credential });
+  expect(await bus.call(authGetToken, { provider })).toEqual(credential);
+  expect(await bus.call(authStatus, { provider })).toEqual({ configured: true, source: "stored", label: "api-key (vault)" });
+  expect(await bus.call(authListProviders, {})).toEqual({ providers: [provider] });
+  await bus.call(authDeleteToken, { provider });
+  expect(await bus.call(authListProviders, {})).toEqual({ providers: [] });
+});
+
+test("a bad credential is refused by its field, without repeating it", async () => {
+  await using bus = await boot();
+  const bad = bus.call("auth::set_token", { provider: "openai", credential: { type: "password", key: "sk-secret-1" } });
+  const error: unknown = await bad.catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "invalid_payload", message: expect.stringContaining("credential.type") });
+  expect(String(error) + JSON.stringify(error)).not.toContain("sk-secret-1");
+});
+
+test("neither an agent nor a browser gets near it", async () => {
+  await using bus = await boot();
+  await bus.call(authSetToken, { provider: "openai", credential });
+  await expect(bus.call(authGetToken, { provider: "openai" }, { origin: "agent" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+  const browser = await bus.connect("page", { origin: "http://127.0.0.1:3111" });
+  await expect(browser.trigger(authGetToken, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+  await expect(browser.trigger(authStatus, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+});
