@@ -114,7 +114,6 @@ export function LiveView({ live }: { live: LiveMessage }) {
       {live.blocks.map((block, index) => (
         <LiveBlockView key={index} block={block} />
       ))}
-      <span class="caret" aria-hidden="true" />
     </article>
   );
 }

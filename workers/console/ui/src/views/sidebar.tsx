@@ -34,7 +34,7 @@ export function Sidebar() {
                 <span class="rail-title">{headline(row.display_name ?? row.last_message_summary ?? "") || "Untitled"}</span>
                 <span class="rail-meta">
                   <span class="mono">{row.session_id.slice(0, 10)}</span>
-                  <span>{row.entry_count} entries</span>
+                  <span>{row.entry_count === 1 ? "1 entry" : `${row.entry_count} entries`}</span>
                   {count > 0 && <span class="badge">{count} waiting</span>}
                   <time dateTime={new Date(row.updated_at).toISOString()} title={new Date(row.updated_at).toLocaleString()}>
                     {ago(now.value - row.updated_at)}

@@ -17,6 +17,17 @@ const WORDS: Readonly<Record<CallStatus, string>> = {
   lost: "no result",
 };
 
+const REFUSED: Readonly<Record<string, string>> = {
+  permissions: "denied by a rule",
+  user: "denied by a person",
+  gate_unavailable: "refused: no gate",
+  expired: "expired, so denied",
+};
+
+function refusedBy(by: string): string {
+  return REFUSED[by] ?? `denied by ${by}`;
+}
+
 export function ToolCard({ block, view, store }: { block: FunctionCallBlock; view: View; store: SessionStore }) {
   const call = view.calls.get(block.id) ?? { status: "waiting" as const };
   const asked = target(block);
@@ -67,8 +78,8 @@ function CallView({ id, args, call }: { id: string; args: unknown; call: CallSta
         <span class="tool-args mono muted">
           <Plain text={glance(args)} />
         </span>
-        <span class="tool-status">{denied === undefined ? WORDS[call.status] : `denied by ${denied.by}`}</span>
-        {call.duration_ms !== undefined && <span class="muted num">{duration(call.duration_ms)}</span>}
+        <span class="tool-status">{denied === undefined ? WORDS[call.status] : refusedBy(denied.by)}</span>
+        {call.duration_ms !== undefined && call.duration_ms > 0 && <span class="muted num">{duration(call.duration_ms)}</span>}
       </summary>
       <div class="tool-body">
         <Part title="Request" text={pretty(args)} />
