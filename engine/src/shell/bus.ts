@@ -1,22 +1,11 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
 import { isUtf8 } from "node:buffer";
-import {
-  BusError,
-  type Clock,
-  fromWire,
-  type Logger,
-  type Random,
-  type Timer,
-  toBusError,
-  toWire,
-  type Wire,
-  type WireHandlers,
-} from "@iii/sdk";
+import { type Clock, type Logger, type Random, type Timer, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
 import { encodeFrame } from "@iii/sdk/protocol";
 import { Access } from "../core/access.ts";
 import { call, cancel, expire, settle } from "../core/calls.ts";
 import { connect, disconnect } from "../core/connections.ts";
-import type { BindingData, Effect, Outcome, WorkerEvent } from "../core/effects.ts";
+import type { BindingData, Effect, WorkerEvent } from "../core/effects.ts";
 import { Functions } from "../core/functions.ts";
 import { Invocations } from "../core/pending.ts";
 import { bindRefused } from "../core/registrations.ts";
