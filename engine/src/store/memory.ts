@@ -23,7 +23,7 @@ interface Content {
 
 function apply(content: Content, writes: readonly Write[]): void {
   for (const { space, key, value } of writes) {
-    const id = `${space}\0${key}`;
+    const id = JSON.stringify([space, key]);
     if (value === null) content.rows.delete(id);
     else content.rows.set(id, { space, key, value });
   }

@@ -2,6 +2,7 @@
 import { BusError } from "@iii/sdk";
 import type { EngineHost } from "../../host.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 import {
   durablePublish,
   queueDiscardMessage,
@@ -61,7 +62,7 @@ function serveEnqueue(host: EngineHost, { ledger, hub, topics }: Deps): void {
     const batch = ledger.batch();
     const receipt = queue.add(batch, {
       function_id: input.function_id,
-      data: JSON.stringify(input.data) ?? "null",
+      data: jsonText(input.data, "the message's data"),
       group,
       cause,
       receipt: input.messageReceiptId,

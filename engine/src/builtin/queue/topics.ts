@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { Binding, BuiltinCall, EngineHost } from "../../host.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 import { DurableSubscriberConfig } from "./contract.ts";
 import type { QueueHub } from "./hub.ts";
 import { causeOf } from "./message.ts";
@@ -59,7 +60,7 @@ export class Topics {
 
   async publish(topic: string, data: unknown, call: BuiltinCall): Promise<void> {
     const batch = this.#ledger.batch();
-    const text = JSON.stringify(data) ?? "null";
+    const text = jsonText(data, "the message's data");
     const subscribers = this.queues(topic).filter(({ spec }) => spec.function_id !== undefined);
     const targets = subscribers.length > 0 ? subscribers : [this.#hub.define(batch, holdingSpec(topic))];
     for (const queue of targets) {

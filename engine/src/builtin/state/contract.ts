@@ -2,8 +2,10 @@
 import { defineFunction } from "@iii/sdk";
 import { z } from "zod";
 
-const Scope = z.string().min(1).max(512);
-const Key = z.string().max(1024);
+/** Names are kept as UTF-8: half a surrogate pair would come back as another name. */
+const wellFormed = (text: string): boolean => text.isWellFormed();
+const Scope = z.string().min(1).max(512).refine(wellFormed, "must be well-formed Unicode");
+const Key = z.string().max(1024).refine(wellFormed, "must be well-formed Unicode");
 const Address = z.object({ scope: Scope, key: Key });
 
 /**
@@ -93,10 +95,12 @@ export const TransactEnqueue = z.object({
   traceparent: z.string().optional(),
   baggage: z.string().optional(),
 });
+/** The name of a stream, a group or an item. */
+export const StreamPart = z.string().min(1).refine(wellFormed, "must be well-formed Unicode");
 export const TransactEvent = z.object({
-  stream_name: z.string().min(1),
-  group_id: z.string().min(1),
-  item_id: z.string().min(1),
+  stream_name: StreamPart,
+  group_id: StreamPart,
+  item_id: StreamPart,
   data: z.unknown(),
 });
 export const TransactInput = z.object({

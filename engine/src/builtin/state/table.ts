@@ -1,6 +1,7 @@
 // The values of state, in memory, and the rows they are kept in. Every change takes the next store-wide revision.
 import { BusError } from "@iii/sdk";
 import type { Batch, Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 
 export interface Entry {
   readonly value: unknown;
@@ -57,7 +58,7 @@ export class StateTable {
 
   /** The JSON text of a value. @throws BusError `VALUE_TOO_LARGE`. */
   text(scope: string, key: string, value: unknown): string {
-    const text = JSON.stringify(value) ?? "null";
+    const text = jsonText(value, `the value of ${scope}/${key}`);
     const bytes = text.length * 3 <= this.#maxBytes ? 0 : Buffer.byteLength(text);
     if (bytes > this.#maxBytes) {
       const details = { scope, key, bytes, limit: this.#maxBytes };

@@ -3,6 +3,7 @@ import { BusError } from "@iii/sdk";
 import type { z } from "zod";
 import type { BuiltinCall } from "../../host.ts";
 import type { Batch, Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 import type { QueueHub } from "../queue/hub.ts";
 import { type Cause, causeOf, queuedBaggage } from "../queue/message.ts";
 import type { NewMessage, Queue } from "../queue/queue.ts";
@@ -57,7 +58,7 @@ function messageOf(entry: z.output<typeof TransactEnqueue>, group: string | unde
   const baggage = entry.baggage === undefined ? own.baggage : queuedBaggage(entry.baggage);
   return {
     function_id: entry.function_id,
-    data: JSON.stringify(entry.data) ?? "null",
+    data: jsonText(entry.data, "a message's data"),
     group,
     // A queue is where a chain of calls ends: the next step of a long turn is not a deeper one.
     cause: { ...own, baggage, depth: 0 },
@@ -66,27 +67,36 @@ function messageOf(entry: z.output<typeof TransactEnqueue>, group: string | unde
   };
 }
 
-function apply(
-  deps: TransactDeps,
-  batch: Batch,
-  input: Input,
-  writes: readonly Planned[],
-  queued: readonly Queued[],
-  cause: Cause,
-): number[] {
+/** Everything that was checked and can no longer fail. */
+interface Plan {
+  readonly writes: readonly Planned[];
+  readonly queued: readonly { queue: Queue; message: NewMessage }[];
+  readonly events: readonly { event: Input["events"][number]; text: string }[];
+}
+
+function plan(deps: TransactDeps, input: Input, cause: Cause): Plan {
+  return {
+    writes: planWrites(deps, input.writes, cause.depth),
+    queued: input.enqueue.map((entry) => {
+      const { queue, group } = deps.hub.accepts(entry.queue, entry.data);
+      return { queue, message: messageOf(entry, group, cause) };
+    }),
+    events: input.events.map((event) => ({ event, text: jsonText(event.data, `the item ${event.item_id}`) })),
+  };
+}
+
+function apply(deps: TransactDeps, batch: Batch, input: Input, { writes, queued, events }: Plan, cause: Cause): number[] {
   const revs = writes.map(({ scope, key, next }) => {
     const change = next === undefined ? deps.table.remove(batch, scope, key) : deps.table.put(batch, scope, key, next.value, next.text);
     deps.triggers.emit(batch, change, cause);
     return change.rev;
   });
   for (const { queue, message } of queued) queue.add(batch, message);
-  for (const event of input.events) deps.streams.put(batch, event, event.data, cause);
+  for (const { event, text } of events) deps.streams.put(batch, event, event.data, text, cause);
   for (const drop of input.drops) batch.after(() => deps.streams.drop(drop));
   for (const { topic, data } of input.publish) batch.after(() => deps.publish(topic, data, cause));
   return revs;
 }
-
-type Queued = { queue: Queue; message: NewMessage };
 
 /** @throws BusError `fenced`, `enqueue_error`, `INVALID_ARGUMENTS`, `VALUE_TOO_LARGE`, `trigger_loop`; nothing was changed then. */
 export async function transact(deps: TransactDeps, input: Input, call: BuiltinCall): Promise<Result> {
@@ -98,17 +108,13 @@ export async function transact(deps: TransactDeps, input: Input, call: BuiltinCa
     return { ok: false, conflict: { scope, key, rev: now } };
   }
   const cause = causeOf(call);
-  const writes = planWrites(deps, input.writes, call.context.depth);
-  const queued = input.enqueue.map((entry) => {
-    const { queue, group } = deps.hub.accepts(entry.queue, entry.data);
-    return { queue, message: messageOf(entry, group, cause) };
-  });
+  const planned = plan(deps, input, cause);
   const batch = deps.ledger.batch();
   if (delivery !== undefined) {
     delivery.settled = true;
     delivery.settle(batch);
   }
-  const revs = apply(deps, batch, input, writes, queued, cause);
+  const revs = apply(deps, batch, input, planned, cause);
   await batch.commit();
   return { ok: true, revs };
 }

@@ -2,10 +2,10 @@
 // There is no stream socket and so no `stream:join` or `stream:leave` trigger: pages subscribe by a `stream` trigger on the bus.
 import { defineFunction } from "@iii/sdk";
 import { z } from "zod";
-import { StateOp, StateOpError } from "../state/contract.ts";
+import { StateOp, StateOpError, StreamPart } from "../state/contract.ts";
 
-const Group = z.object({ stream_name: z.string().min(1), group_id: z.string().min(1) });
-const Item = Group.extend({ item_id: z.string().min(1) });
+const Group = z.object({ stream_name: StreamPart, group_id: StreamPart });
+const Item = Group.extend({ item_id: StreamPart });
 
 export const streamSet = defineFunction({
   id: "stream::set",

@@ -88,12 +88,12 @@ export class StreamHub {
     return this.#ledger.settled(spaceOf(address), item_id);
   }
 
-  /** Stores an item as part of `batch`; it is told after the commit. */
-  put(batch: Batch, address: ItemAddress, data: unknown, cause: Cause): void {
+  /** Stores an item, whose JSON `text` has been made, as part of `batch`; it is told after the commit. */
+  put(batch: Batch, address: ItemAddress, data: unknown, text: string, cause: Cause): void {
     const place = this.#place(address);
     const entry = place.group.put(address.item_id, data, false);
     const created = place.group.items.get(address.item_id)?.created ?? entry.seq;
-    batch.put(spaceOf(address), address.item_id, `{"s":${entry.seq},"c":${created},"v":${JSON.stringify(data) ?? "null"}}`);
+    batch.put(spaceOf(address), address.item_id, `{"s":${entry.seq},"c":${created},"v":${text}}`);
     this.#announce(place, address, entry, cause, batch);
   }
 

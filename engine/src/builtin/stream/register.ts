@@ -3,6 +3,7 @@
 import type { z } from "zod";
 import type { BuiltinCall, EngineHost } from "../../host.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 import { causeOf } from "../queue/message.ts";
 import { applyOps } from "../state/ops.ts";
 import {
@@ -97,8 +98,9 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
       streams.putEphemeral(input, data, causeOf(call));
       return { old_value, new_value: data };
     }
+    const text = jsonText(data, "the item's data");
     const batch = ledger.batch();
-    streams.put(batch, input, data, causeOf(call));
+    streams.put(batch, input, data, text, causeOf(call));
     await batch.commit();
     return { old_value, new_value: data };
   });
@@ -110,8 +112,9 @@ function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
     if (own !== undefined) return noteCustom(streams, input, await own, null, call);
     const old = streams.get(input);
     const { value, errors } = applyOps(old, input.ops);
+    const text = jsonText(value, "the item's data");
     const batch = ledger.batch();
-    streams.put(batch, input, value, causeOf(call));
+    streams.put(batch, input, value, text, causeOf(call));
     await batch.commit();
     return { old_value: old ?? null, new_value: value, ...(errors.length === 0 ? {} : { errors }) };
   });
