@@ -55,7 +55,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Process
     spans: (worker) => new OtelSpans(trace.getTracer("@iii/sdk"), worker, payloads),
     async stop() {
       await sdk.shutdown();
-      link.close();
+      await link.close();
     },
   };
 }

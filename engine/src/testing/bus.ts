@@ -178,7 +178,7 @@ class Bench implements TestBus {
     const started = await startWorker(worker, { ...common, iii, config: config ?? {}, root: this.#root });
     generation.stops.push(async () => {
       await started.stop();
-      spans?.close();
+      await spans?.close();
     });
   }
 }

@@ -189,11 +189,12 @@ class BusClient implements Client {
   async close(options: { drain_ms?: number } = {}): Promise<void> {
     if (this.#connection.phase === "closed") return;
     await this.drain(options.drain_ms);
-    this.#connection.close();
+    const down = this.#connection.close();
     this.#queue = [];
     this.#executions.abandon();
     this.#pending.close();
     this.#channels.close();
+    await down;
   }
 
   /** Open again: registrations first, then what waited, and the announcement last, so that announced means ready. */

@@ -15,6 +15,8 @@ export interface ConnectionOptions {
   changed?(): void;
 }
 
+const CLOSE_MS = 1_000;
+
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #reconnect: ReconnectOptions;
@@ -23,6 +25,7 @@ export class Connection {
   #dialled = 0;
   #retry: Timer | undefined;
   #everOpen = false;
+  #down: (() => void) | undefined;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -52,8 +55,18 @@ export class Connection {
     if (this.#link.phase === "open") this.#wire?.send(data, binary);
   }
 
-  close(): void {
+  /** Closes for good. Resolves when the wire is down, so that what was sent has left. */
+  async close(): Promise<void> {
+    const wasUp = this.#wire !== undefined;
     this.#step({ type: "close" });
+    if (!wasUp) return;
+    await new Promise<void>((resolve) => {
+      const late = this.#options.clock.setTimer(resolve, CLOSE_MS);
+      this.#down = () => {
+        late.cancel();
+        resolve();
+      };
+    });
   }
 
   #dial(): void {
@@ -70,6 +83,7 @@ export class Connection {
         if (turn === this.#dialled) this.#options.message(data);
       },
       close: (code, reason) => {
+        this.#down?.();
         if (turn === this.#dialled) this.#lost(code, reason);
       },
     });

@@ -1,4 +1,5 @@
-// Where finished and started OpenTelemetry spans go: batched into OTLP JSON, redacted once, then to the engine and, if asked for, to a collector.
+// Where finished and started OpenTelemetry spans go: batched into OTLP JSON, to the engine
+// (which redacts all it takes in) and, redacted here, to a collector if one is asked for.
 
 import type { JsonTraceSerializer as Serializer } from "@opentelemetry/otlp-transformer";
 import type { NodeSDK } from "@opentelemetry/sdk-node";
@@ -75,16 +76,16 @@ export class SpanExporter implements SpanProcessor {
     if (json !== undefined) this.#options.link.send(telemetryFrame("OTLP", json));
   }
 
-  #encode(spans: readonly ReadableSpan[], running: boolean): string | undefined {
-    const bytes = this.#options.serializer.serializeRequest(spans.map((span) => present(span, running, this.#resources.of(span))));
-    return bytes === undefined ? undefined : redactOtlp(new TextDecoder().decode(bytes));
+  #encode(spans: readonly ReadableSpan[], running: boolean): Uint8Array | undefined {
+    return this.#options.serializer.serializeRequest(spans.map((span) => present(span, running, this.#resources.of(span))));
   }
 
   /** A collector that is away loses spans, never work. */
-  async #collect(body: string): Promise<void> {
+  async #collect(json: Uint8Array): Promise<void> {
     const { collector, headers } = this.#options;
     if (collector === undefined) return;
     try {
+      const body = redactOtlp(new TextDecoder().decode(json));
       const signal = AbortSignal.timeout(5_000);
       await fetch(collector, { method: "POST", headers: { "content-type": "application/json", ...headers }, body, signal });
     } catch {

@@ -66,8 +66,8 @@ export class LightSpans implements SpanSink {
     };
   }
 
-  close(): void {
-    this.#link.close();
+  close(): Promise<void> {
+    return this.#link.close();
   }
 
   #send(span: Recorded, end: number | undefined, error: { code: string; message: string } | undefined): void {

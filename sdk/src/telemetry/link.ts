@@ -39,8 +39,8 @@ export class TelemetryLink {
     this.#kept.push(frame);
   }
 
-  close(): void {
-    this.#connection.close();
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 }
 

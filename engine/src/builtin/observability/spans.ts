@@ -29,6 +29,7 @@ export class SpanStore {
   readonly #traces = new Map<string, Map<string, StoredSpan>>();
   /** Open spans by the connection that must end them. */
   readonly #open = new Map<string, Map<string, StoredSpan>>();
+  readonly #owners = new Map<string, string>();
   readonly #max: number;
   readonly #maxPerTrace: number;
   readonly #changed: (trace_id: string, span: StoredSpan | undefined) => void;
@@ -71,7 +72,10 @@ export class SpanStore {
   close(source: string, now_nano: number): void {
     const open = this.#open.get(source);
     this.#open.delete(source);
-    for (const span of open?.values() ?? []) this.#replace(lose(span, now_nano));
+    for (const span of open?.values() ?? []) {
+      this.#owners.delete(key(span));
+      this.#replace(lose(span, now_nano));
+    }
   }
 
   trace(trace_id: string): readonly StoredSpan[] {
@@ -85,15 +89,25 @@ export class SpanStore {
   clear(): void {
     for (const trace_id of [...this.#traces.keys()]) this.#forget(trace_id);
     this.#open.clear();
+    this.#owners.clear();
   }
 
   #track(span: StoredSpan, source: string): void {
     if (span.pending !== true) {
-      for (const open of this.#open.values()) open.delete(key(span));
+      this.#release(span);
       return;
     }
+    this.#owners.set(key(span), source);
     const open = this.#open.get(source) ?? new Map<string, StoredSpan>();
     this.#open.set(source, open.set(key(span), span));
+  }
+
+  /** Nobody has to end this span any more. */
+  #release(span: StoredSpan): void {
+    const owner = this.#owners.get(key(span));
+    if (owner === undefined) return;
+    this.#owners.delete(key(span));
+    this.#open.get(owner)?.delete(key(span));
   }
 
   #replace(span: StoredSpan): void {
@@ -113,7 +127,9 @@ export class SpanStore {
   }
 
   #forget(trace_id: string): void {
-    this.#count -= this.#traces.get(trace_id)?.size ?? 0;
+    const trace = this.#traces.get(trace_id);
+    this.#count -= trace?.size ?? 0;
+    for (const span of trace?.values() ?? []) this.#release(span);
     this.#traces.delete(trace_id);
     this.#changed(trace_id, undefined);
   }
