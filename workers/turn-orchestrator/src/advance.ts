@@ -6,14 +6,13 @@ import { BusError, toBusError } from "@iii/sdk";
 import type { ApprovalRow } from "@iii/worker-approval-gate/contract";
 import { APPROVALS_SCOPE, approvalKey } from "@iii/worker-approval-gate/contract";
 import { EMPTY_POINTER, type Line, transaction } from "./commit.ts";
-import { mergeEntries } from "./context.ts";
 import type { Deps } from "./deps.ts";
 import type { Out } from "./draft.ts";
-import { generate } from "./effects/generate.ts";
-import { invoke, judge, probe, recheck } from "./effects/invoke.ts";
+import { Performer } from "./effects/perform.ts";
 import { due, type Effect, needsJournal, type TurnEvent } from "./events.ts";
 import { step } from "./machine.ts";
-import { isTerminal, keys, type PendingEntry, type RunRequest, SESSION_SCOPE, type TurnCall, type TurnRecord } from "./turns.ts";
+import { after, before } from "./points.ts";
+import { isTerminal, keys, type PendingEntry, SESSION_SCOPE, type TurnCall, type TurnRecord } from "./turns.ts";
 
 type Parked = TurnCall & { phase: "parked" };
 /** `walked`: settled with the last commit. `stale`: there was nothing to do, or somebody else did it. */
@@ -30,6 +29,7 @@ interface Running {
 export class Walk {
   readonly #deps: Deps;
   readonly #sid: string;
+  readonly #performer: Performer;
   readonly #running = new Map<string, Running>();
   readonly #abortAsked = Promise.withResolvers<"abort">();
   readonly #stopped = Promise.withResolvers<"stop">();
@@ -46,12 +46,11 @@ export class Walk {
   #progress = false;
   /** Entries that the stored record holds: only they may go to the transcript. */
   #journalled = new Set<string>();
-  #request: RunRequest | undefined;
-  #entries: PendingEntry[] | undefined;
 
   constructor(deps: Deps, sid: string) {
     this.#deps = deps;
     this.#sid = sid;
+    this.#performer = new Performer(deps, sid);
   }
 
   /** The abort flag is durable: cancels what runs now. The step sees the flag in any case. */
@@ -111,9 +110,7 @@ export class Walk {
     const before = this.#current();
     const next = step(before, event);
     if (next.record === before && next.outs.length === 0) return;
-    const { pending_entries } = next.record;
-    if (this.#entries !== undefined && pending_entries !== before.pending_entries)
-      this.#entries = mergeEntries(this.#entries, pending_entries);
+    if (next.record.pending_entries !== before.pending_entries) this.#performer.heard(next.record.pending_entries);
     this.#record = next.record;
     this.#outs.push(...next.outs);
     this.#dirty = true;
@@ -235,78 +232,11 @@ export class Walk {
   #start(effect: Effect): void {
     const controller = new AbortController();
     if (this.#current().abort !== null && effect.type !== "append") controller.abort(new BusError("cancelled", this.#reason ?? "aborted"));
-    const outcome = this.#perform(effect, controller.signal).then((event) => ({ key: effect.key, event }));
+    const held = (entry: PendingEntry): boolean => this.#journalled.has(entry.entry_id);
+    const outcome = this.#performer.perform(effect, this.#current(), controller.signal, held).then((event) => ({ key: effect.key, event }));
     outcome.catch(() => undefined); // seen by whoever waits for it; a walk that has stopped waiting does not care
     this.#running.set(effect.key, { outcome, controller });
   }
-
-  async #perform(effect: Effect, signal: AbortSignal): Promise<TurnEvent> {
-    const { key: answers } = effect;
-    switch (effect.type) {
-      case "generate":
-        return await this.#generate(signal);
-      case "append":
-        return await this.#append(effect.entries.filter((entry) => this.#journalled.has(entry.entry_id)));
-      case "judge":
-        return { type: "judged", answers, verdict: await judge(effect.call, await this.#place(), this.#deps, signal), now: this.#now() };
-      default:
-        return await this.#performCall(effect.call, answers, signal);
-    }
-  }
-
-  async #performCall(call: TurnCall, answers: string, signal: AbortSignal): Promise<TurnEvent> {
-    const place = await this.#place();
-    switch (call.phase) {
-      case "released":
-        return { type: "rechecked", answers, refused: await recheck(call, place, this.#deps, signal), now: this.#now() };
-      case "started":
-        return { type: "returned", answers, outcome: await invoke(call, place, this.#deps, signal), now: this.#now() };
-      case "probing":
-        return { type: "probed", answers, answer: await probe(call, place, this.#deps, signal), now: this.#now() };
-      default:
-        throw new BusError("invocation_error", `a call in phase ${call.phase} asks for nothing`);
-    }
-  }
-
-  async #generate(signal: AbortSignal): Promise<TurnEvent> {
-    const record = this.#current();
-    const { request } = await this.#place();
-    this.#entries ??= await this.#deps.transcripts[record.transcript].load(this.#sid);
-    this.#entries = mergeEntries(this.#entries, record.pending_entries);
-    return await generate({ record, request, entries: this.#entries }, this.#deps, signal);
-  }
-
-  async #append(entries: readonly PendingEntry[]): Promise<TurnEvent> {
-    await this.#deps.transcripts[this.#current().transcript].append(this.#sid, entries);
-    return { type: "appended", entry_ids: entries.map((entry) => entry.entry_id), now: this.#now() };
-  }
-
-  async #place(): Promise<{ record: TurnRecord; request: RunRequest }> {
-    this.#request ??= (await this.#deps.store.request(this.#sid)).value;
-    if (this.#request === undefined) throw new BusError("store_corrupt", `session ${this.#sid} has a turn and no run request`);
-    return { record: this.#current(), request: this.#request };
-  }
-}
-
-interface Moment {
-  readonly starts: boolean;
-  readonly ends: boolean;
-  readonly outs: readonly Out[];
-}
-
-function before({ starts, ends, outs }: Moment): string[] {
-  const parks = outs.some((out) => out.type === "park");
-  return [
-    ...(starts ? ["effect.started.before_commit"] : []),
-    ...(parks ? ["park.before_commit"] : []),
-    ...(ends ? ["finish.after_events_before_commit"] : []),
-    "turn.commit.before",
-  ];
-}
-
-function after({ ends, outs }: Moment): string[] {
-  const parks = outs.some((out) => out.type === "park");
-  return [...(parks ? ["park.after_commit"] : []), ...(ends ? [] : ["effect.recorded_before_next"])];
 }
 
 /** Whether a failed step is worth another delivery. What cannot be reached now may be reached later; what cannot be read stays so. */

@@ -9,7 +9,13 @@ export const STEP_QUEUE = "turn-step";
 export const STEP_FUNCTION = "turn::step";
 export const EXPIRY_FUNCTION = "turn::on_expiry";
 
-type Parts = Required<Pick<Transaction, "checks" | "writes" | "enqueue" | "events" | "drops">>;
+type PartName = "checks" | "writes" | "enqueue" | "events" | "drops";
+/** A transaction in the making. */
+export type Parts = { [K in PartName]-?: NonNullable<Transaction[K]> };
+
+export function emptyParts(): Parts {
+  return { checks: [], writes: [], enqueue: [], events: [], drops: [] };
+}
 
 export const EMPTY_POINTER: QueuePointer = { head: 1, tail: 1 };
 
@@ -127,19 +133,14 @@ function endTurn(parts: Parts, record: TurnRecord, line: Line, now: number): voi
 }
 
 /** The transaction of one step. Its record is the first write unless the turn ends. */
-export function transaction(commit: StepCommit): Transaction {
+export function transaction(commit: StepCommit): Parts & { ack?: true } {
   const { record, line, now } = commit;
   const { session_id } = record;
-  const parts: Parts = {
-    checks: [
-      { scope: SESSION_SCOPE, key: keys.record(session_id), rev: commit.rev },
-      { scope: SESSION_SCOPE, key: keys.abort(session_id), rev: commit.abortRev },
-    ],
-    writes: [],
-    enqueue: [],
-    events: [],
-    drops: [],
-  };
+  const parts = emptyParts();
+  parts.checks.push(
+    { scope: SESSION_SCOPE, key: keys.record(session_id), rev: commit.rev },
+    { scope: SESSION_SCOPE, key: keys.abort(session_id), rev: commit.abortRev },
+  );
   const ends = isTerminal(record);
   if (!ends) parts.writes.push({ scope: SESSION_SCOPE, key: keys.record(session_id), value: record });
   for (const out of commit.outs) addOut(parts, record, out);

@@ -83,6 +83,14 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
+/** What `work` comes to, or `late()` when it takes longer than `ms`. */
+export function within<T>(clock: Clock, ms: number, work: Promise<T>, late: () => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(() => resolve(late()), ms);
+    work.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
 /** Resolves when `signal` is aborted, also when it already is. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

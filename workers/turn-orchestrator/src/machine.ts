@@ -1,11 +1,12 @@
 // The turn as a pure machine: `step` takes a record and an event and gives the next record with what must be written beside it.
 // No I/O, no clock, no chance. An outcome that comes twice, late or out of order changes nothing.
+import type { AssistantMessage } from "@iii/contracts";
 import { progressBatch, settleCall } from "./batch.ts";
 import { announce, change, type Draft, emit, enter, retake } from "./draft.ts";
 import { callEffect, effectKey, type Step, type TurnEvent } from "./events.ts";
 import { argsChanged, denied, errorResult, interrupted } from "./results.ts";
 import { afterBatch, beginModelCall, fail, finish, synthesise, takeMessage } from "./rounds.ts";
-import { isTerminal, type TurnCall, type TurnRecord } from "./turns.ts";
+import { type Ending, isTerminal, type TurnCall, type TurnRecord } from "./turns.ts";
 
 /** A model call that failed before it said anything is tried again this often. */
 const MAX_RETRIES = 1;
@@ -52,16 +53,9 @@ function generated(draft: Draft, event: TurnEvent & { type: "generated" }): void
     return;
   }
   takeMessage(draft, event.message, event.streamed);
-  const { stop_reason } = event.message;
-  if (stop_reason === "error" || stop_reason === "aborted") {
-    const { error_kind, error_message } = event.message;
-    const error = { kind: error_kind ?? stop_reason, message: error_message ?? stop_reason };
-    change(draft, { ending: { state: "stopped", stop_reason, ...(stop_reason === "error" ? { error } : {}) } });
-    enter(draft, "steering_check");
-    return;
-  }
-  if (event.calls.length === 0) {
-    change(draft, { ending: { state: "stopped", stop_reason: stop_reason === "length" ? "length" : "end" } });
+  const ending = endingOf(event.message, event.calls.length > 0);
+  if (ending !== null) {
+    change(draft, { ending });
     enter(draft, "steering_check");
     return;
   }
@@ -69,6 +63,22 @@ function generated(draft: Draft, event: TurnEvent & { type: "generated" }): void
   for (const call of event.calls) {
     change(draft, { calls: [...draft.record.calls, call.phase === "done" ? { ...call, phase: "planned" } : call] });
     if (call.phase === "done") settleCall(draft, { ...call, phase: "planned" }, call, { duration_ms: 0 });
+  }
+}
+
+/** How a turn ends with this message; null when it goes on with the message's calls. */
+function endingOf(message: AssistantMessage, calls: boolean): Ending | null {
+  const { stop_reason, error_kind, error_message } = message;
+  switch (stop_reason) {
+    case "error":
+      return { state: "stopped", stop_reason, error: { kind: error_kind ?? stop_reason, message: error_message ?? stop_reason } };
+    case "aborted":
+      return { state: "stopped", stop_reason };
+    case "length":
+      return calls ? null : { state: "stopped", stop_reason };
+    case "end":
+    case "function_call":
+      return calls ? null : { state: "stopped", stop_reason: "end" };
   }
 }
 

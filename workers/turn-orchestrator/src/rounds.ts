@@ -1,19 +1,24 @@
 // The rounds of a turn: a model call begins, its message is taken, a batch ends, the turn ends. Used by the machine only; pure.
-import type { AssistantMessage } from "@iii/contracts";
+import type { AssistantMessage, Usage } from "@iii/contracts";
 import { closeOpenCalls } from "./batch.ts";
 import { change, type Draft, emit, enter } from "./draft.ts";
 import { errorResult } from "./results.ts";
 import type { TurnRecord } from "./turns.ts";
 
+function addUsage(total: Usage, more: Usage): Usage {
+  const sum: Usage = { ...total };
+  for (const key of ["input", "output", "cache_read", "cache_write", "cost_usd"] as const) {
+    const value = more[key];
+    if (value !== undefined) sum[key] = (sum[key] ?? 0) + value;
+  }
+  return more.estimated === true ? { ...sum, estimated: true } : sum;
+}
+
 /** Makes a message the round's assistant message: to the transcript, to readers, and into the sum of usage. */
 export function takeMessage(draft: Draft, message: AssistantMessage, streamed: boolean): void {
   const { record } = draft;
   const entry = { entry_id: `e_${record.turn_id}_${record.turn_count}`, message };
-  const sum = { ...record.usage };
-  for (const [key, value] of Object.entries(message.usage ?? {})) {
-    const field = key as keyof typeof sum;
-    if (typeof value === "number") sum[field] = (sum[field] ?? 0) + value;
-  }
+  const sum = addUsage(record.usage, message.usage ?? {});
   change(draft, { last_assistant: message, usage: sum, turn_end_emitted: false, pending_entries: [...record.pending_entries, entry] });
   const message_id = messageId(record);
   emit(draft, { type: "message_complete", message_id, attempt: record.attempt, message, body_streamed: streamed });

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
 import { z } from "zod";
-import { beginRun, EMPTY_POINTER } from "./commit.ts";
+import { beginRun, EMPTY_POINTER, emptyParts, type Parts } from "./commit.ts";
 import { type RunStartPayload, RunStartResult } from "./contract.ts";
 import { type Deps, graceLeft, waitServed } from "./deps.ts";
 import { systemPrompt } from "./prompt.ts";
-import { INDEX_SCOPE, type Transaction } from "./store.ts";
+import { INDEX_SCOPE } from "./store.ts";
 import { isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
 import { checkModel, checkProvider } from "./validate.ts";
 
@@ -114,12 +114,6 @@ function buildRun(payload: RunStartPayload, names: Names, call: Call, deps: Deps
   return { record, request };
 }
 
-function emptyTransaction() {
-  return { checks: [], writes: [], enqueue: [], events: [], drops: [] } satisfies Transaction as Required<
-    Pick<Transaction, "checks" | "writes" | "enqueue" | "events" | "drops">
-  >;
-}
-
 /** One try: reads, decides, commits. Undefined: something changed in between. */
 async function tryAccept(payload: RunStartPayload, names: Names, call: Call, deps: Deps): Promise<RunStartResult | undefined> {
   const { session_id } = payload;
@@ -135,13 +129,9 @@ async function tryAccept(payload: RunStartPayload, names: Names, call: Call, dep
   const run = buildRun(payload, names, call, deps, transcript);
   const { turn_id, message_id } = names;
   const answer: RunStartResult = { session_id, turn_id, message_id, started: !busy, ...(busy ? { queued: true } : {}) };
-  const parts = emptyTransaction();
+  const parts = emptyParts();
   parts.checks.push({ scope: SESSION_SCOPE, key: keys.pointer(session_id), rev: pointer.rev });
-  for (const id of names.receipts) {
-    const key = keys.message(session_id, id);
-    parts.checks.push({ scope: SESSION_SCOPE, key, rev: 0 });
-    parts.writes.push({ scope: SESSION_SCOPE, key, value: { fingerprint: names.fingerprint, answer } });
-  }
+  writeReceipts(parts, session_id, names, answer);
   if (busy) {
     const { head, tail } = pointer.value ?? EMPTY_POINTER;
     parts.writes.push({ scope: SESSION_SCOPE, key: keys.queued(session_id, tail), value: run });
@@ -150,15 +140,27 @@ async function tryAccept(payload: RunStartPayload, names: Names, call: Call, dep
     parts.checks.push({ scope: SESSION_SCOPE, key: keys.record(session_id), rev: record.rev });
     const left = record.value?.pending_entries ?? [];
     beginRun(parts, { ...run, record: { ...run.record, pending_entries: [...left, ...run.record.pending_entries] } });
-    if (index.value === undefined) {
-      parts.checks.push({ scope: INDEX_SCOPE, key: session_id, rev: 0 });
-      parts.writes.push({ scope: INDEX_SCOPE, key: session_id, value: { session_id, created_at: deps.clock.now(), transcript } });
-    }
+    if (index.value === undefined) writeIndex(parts, session_id, transcript, deps.clock.now());
   }
   await deps.point("run.accept.before_commit");
   const done = await deps.store.transact(parts);
   await deps.point("run.accept.after_commit_before_reply");
   return done.ok ? answer : undefined;
+}
+
+function writeReceipts(parts: Parts, session_id: string, names: Names, answer: RunStartResult): void {
+  for (const id of names.receipts) {
+    const at = { scope: SESSION_SCOPE, key: keys.message(session_id, id) };
+    parts.checks.push({ ...at, rev: 0 });
+    parts.writes.push({ ...at, value: { fingerprint: names.fingerprint, answer } });
+  }
+}
+
+/** Written once per session: its creation is what tells of a new session. */
+function writeIndex(parts: Parts, session_id: string, transcript: "tree" | "own", created_at: number): void {
+  const at = { scope: INDEX_SCOPE, key: session_id };
+  parts.checks.push({ ...at, rev: 0 });
+  parts.writes.push({ ...at, value: { session_id, created_at, transcript } });
 }
 
 /**

@@ -3,7 +3,7 @@ import { BusError, type Call, toBusError } from "@iii/sdk";
 import { Walk, worthRetrying } from "./advance.ts";
 import { stepMessage, transaction } from "./commit.ts";
 import type { TurnStepResult } from "./contract.ts";
-import { type Deps, pause } from "./deps.ts";
+import { type Deps, within } from "./deps.ts";
 import { step } from "./machine.ts";
 import { ACTIVE_SCOPE } from "./store.ts";
 import { isTerminal, keys, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
@@ -73,8 +73,7 @@ export class Steps {
     const earlier = this.#active.get(sid);
     if (earlier === undefined) return;
     earlier.walk.stop();
-    const gone = new AbortController();
-    await Promise.race([earlier.done.finally(() => gone.abort()), pause(this.#deps.clock, LET_GO_MS, gone.signal)]);
+    await within(this.#deps.clock, LET_GO_MS, earlier.done, () => undefined);
   }
 
   async #wake(sid: string): Promise<boolean> {

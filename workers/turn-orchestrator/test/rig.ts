@@ -1,5 +1,13 @@
 // What the orchestrator's tests share: a provider that plays a script, a gate with fixed answers, and tools that keep a ledger.
-import { AGENT_EVENTS, type AgentEvent, type AgentMessage, type AssistantMessage, AssistantMessageEvent, providerStream, type TurnStateView } from "@iii/contracts";
+import {
+  AGENT_EVENTS,
+  type AgentEvent,
+  type AgentMessage,
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  providerStream,
+  type TurnStateView,
+} from "@iii/contracts";
 import { streamRead } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { type Call, defineFunction, defineWorker } from "@iii/sdk";
@@ -8,7 +16,11 @@ import { z } from "zod";
 import { runStart, turnGetState } from "../src/contract.ts";
 import { orchestrator } from "../src/register.ts";
 
-export type Reply = AssistantMessage["content"] | { stop: AssistantMessage["stop_reason"]; content: AssistantMessage["content"]; kind?: AssistantMessage["error_kind"] } | "cut" | "hang";
+export type Reply =
+  | AssistantMessage["content"]
+  | { stop: AssistantMessage["stop_reason"]; content: AssistantMessage["content"]; kind?: AssistantMessage["error_kind"] }
+  | "cut"
+  | "hang";
 
 export const text = (value: string) => ({ type: "text" as const, text: value });
 export const call = (fn: string, payload: unknown = {}, id = `call_${fn.replaceAll(":", "")}`) => ({
@@ -18,6 +30,25 @@ export const call = (fn: string, payload: unknown = {}, id = `call_${fn.replaceA
   arguments: { function: fn, payload },
 });
 export const user = (value: string): AgentMessage => ({ role: "user", content: [text(value)], timestamp: 1 });
+
+type Spoken = Exclude<Reply, "cut" | "hang">;
+
+function stopOf(reply: Spoken): AssistantMessage["stop_reason"] {
+  if (!Array.isArray(reply)) return reply.stop;
+  return reply.some((part) => part.type === "function_call") ? "function_call" : "end";
+}
+
+async function play(reply: Spoken, model: string, send: (event: AssistantMessageEvent) => Promise<void>): Promise<void> {
+  const content = Array.isArray(reply) ? reply : reply.content;
+  for (const [block, part] of content.entries()) {
+    if (part.type === "text") await send({ type: "text_delta", block, delta: part.text });
+  }
+  const stop_reason = stopOf(reply);
+  const kind = Array.isArray(reply) || reply.kind === undefined ? {} : { error_kind: reply.kind, error_message: String(reply.kind) };
+  const usage = { input: 3, output: 2 };
+  const message: AssistantMessage = { role: "assistant", content, stop_reason, ...kind, model, provider: "toy", timestamp: 5, usage };
+  await send(stop_reason === "error" ? { type: "error", error: message } : { type: "done", message });
+}
 
 /** Answers a request from what it holds: the reply depends on the conversation, so that a repeated request gets the same. */
 export function toyProvider(answer: (messages: readonly AgentMessage[], nth: number) => Reply) {
@@ -39,24 +70,10 @@ export function toyProvider(answer: (messages: readonly AgentMessage[], nth: num
             c.signal.addEventListener("abort", () => resolve(), { once: true });
           });
           aborted += 1;
-          await writer.close();
-          return { ok: false, status: "aborted" };
-        }
-        if (reply === "cut") {
-          await send({ type: "text_delta", block: 0, delta: "half an ans" });
-          await writer.close();
-          return { ok: true };
-        }
-        const content = Array.isArray(reply) ? reply : reply.content;
-        for (const [block, part] of content.entries()) {
-          if (part.type === "text") await send({ type: "text_delta", block, delta: part.text });
-        }
-        const stop_reason = Array.isArray(reply) ? (content.some((part) => part.type === "function_call") ? "function_call" : "end") : reply.stop;
-        const kind = Array.isArray(reply) || reply.kind === undefined ? {} : { error_kind: reply.kind, error_message: String(reply.kind) };
-        const message: AssistantMessage = { role: "assistant", content, stop_reason, ...kind, model: request.model, provider: "toy", timestamp: 5, usage: { input: 3, output: 2 } };
-        await send(stop_reason === "error" ? { type: "error", error: message } : { type: "done", message });
+        } else if (reply === "cut") await send({ type: "text_delta", block: 0, delta: "half an ans" });
+        else await play(reply, request.model, send);
         await writer.close();
-        return { ok: true };
+        return { ok: reply !== "hang" };
       });
     },
   });
@@ -139,7 +156,11 @@ export function tools() {
 type Bus = Awaited<ReturnType<typeof testBus>>;
 type Workers = Parameters<typeof testBus>[0];
 
-export async function stack(workers: NonNullable<Workers>, config: Record<string, unknown> = {}, point?: (name: string) => void | Promise<void>): Promise<Bus> {
+export async function stack(
+  workers: NonNullable<Workers>,
+  config: Record<string, unknown> = {},
+  point?: (name: string) => void | Promise<void>,
+): Promise<Bus> {
   const settings = { startup_grace_ms: 0, ...config };
   return testBus([...workers, { worker: orchestrator(point), config: settings }]);
 }

@@ -166,14 +166,16 @@ test("a result over the limit is cut, and the whole is under its handle", async 
   await start(bus, "s1", [user("a")]);
   await until(bus, "s1", ended);
   const [result] = results(await transcript(bus, "s1"));
-  const { handle } = result?.details as { handle: { scope: string; key: string } };
+  const { handle } = (result?.details ?? {}) as { handle: { scope: string; key: string } };
   expect(JSON.stringify(result).length).toBeLessThan(256 * 1024);
   const whole = await bus.call<{ content: { text: string }[] }>("state::get", handle);
   expect(whole.content[0]?.text.length).toBe(600_000);
 });
 
 test("case 52: call ids that the model repeats become unique, and each call has its own result", async () => {
-  const provider = toyProvider((messages, nth) => (nth <= 2 ? [call("t::once", { nth }, "search:0"), call("t::pure", { nth }, "search:0")] : [text("ok")]));
+  const provider = toyProvider((_messages, nth) =>
+    nth <= 2 ? [call("t::once", { nth }, "search:0"), call("t::pure", { nth }, "search:0")] : [text("ok")],
+  );
   const toy = tools();
   await using bus = await stack([provider.worker, gate().worker, toy.worker]);
   await start(bus, "s1", [user("a")]);

@@ -4,7 +4,7 @@ import { type AssistantMessage, AssistantMessageEvent, providerStream } from "@i
 import { type BusError, type ChannelReader, toBusError } from "@iii/sdk";
 import { planCalls, uniqueCallIds } from "../calls.ts";
 import { modelMessages, usedCallIds } from "../context.ts";
-import { type Deps, pause, waitServed, whenAborted } from "../deps.ts";
+import { type Deps, pause, waitServed, whenAborted, within } from "../deps.ts";
 import { effectKey, type TurnEvent } from "../events.ts";
 import { AGENT_TRIGGER } from "../prompt.ts";
 import { messageId } from "../rounds.ts";
@@ -136,9 +136,7 @@ async function stream(ask: Ask, deps: Deps, signal: AbortSignal): Promise<Ended>
   channel.reader.close();
   await updates.close();
   if (end !== undefined) return end;
-  const answered = new AbortController();
-  await Promise.race([call, pause(deps.clock, CANCEL_MS, answered.signal)]);
-  answered.abort();
+  await within(deps.clock, CANCEL_MS, call, () => undefined);
   if (signal.aborted) return abortedAnswer(ask, deps.clock.now(), collected);
   return cutOff(ask, deps.clock.now(), collected, why);
 }

@@ -4,7 +4,7 @@ import { BusError, toBusError } from "@iii/sdk";
 import { checkPermissions, PermissionDecision } from "@iii/worker-policy/contract";
 import { z } from "zod";
 import { idHint } from "../calls.ts";
-import { type Deps, functionInfo, graceLeft, isNotServed, pause, policyFrom, waitServed, whenAborted } from "../deps.ts";
+import { type Deps, functionInfo, graceLeft, isNotServed, pause, policyFrom, waitServed, whenAborted, within } from "../deps.ts";
 import type { Outcome, TurnEvent, Verdict } from "../events.ts";
 import { abortedResult, argsChanged, capResult, decodeAnswer, denied, errorResult, type Settled } from "../results.ts";
 import { RESULTS_SCOPE } from "../store.ts";
@@ -64,9 +64,7 @@ async function consult(call: TurnCall, place: Place, deps: Deps, signal: AbortSi
       return unavailable(function_id, `${error.code}: ${error.message}`);
     }
   };
-  const answered = new AbortController();
-  const late = pause(deps.clock, timeout_ms, answered.signal).then(() => unavailable(function_id, `no answer within ${timeout_ms} ms`));
-  return Promise.race([ask().finally(() => answered.abort()), late]);
+  return within(deps.clock, timeout_ms, ask(), () => unavailable(function_id, `no answer within ${timeout_ms} ms`));
 }
 
 function isSettled(value: PermissionDecision | Settled): value is Settled {
