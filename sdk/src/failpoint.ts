@@ -26,22 +26,47 @@ export function parseFailpoints(text: string): ReadonlyMap<string, Plan> {
   return new Map(entries.filter((part) => part !== "").map((part) => [parseEntry(part).name, parseEntry(part).plan]));
 }
 
-const proc = (
-  globalThis as { process?: { env?: Record<string, string | undefined>; pid?: number; kill?: (pid: number, signal: string) => void } }
-).process;
+interface Host {
+  env?: Record<string, string | undefined>;
+  pid?: number;
+  kill?: (pid: number, signal: string) => void;
+  getBuiltinModule?: (id: string) => { readFileSync(path: string, encoding: string): string; unlinkSync(path: string): void };
+}
+
+const proc = (globalThis as { process?: Host }).process;
 const spec = proc?.env?.["FAILPOINTS"] ?? "";
-const plans = spec === "" ? undefined : parseFailpoints(spec);
+const fixed = spec === "" ? undefined : parseFailpoints(spec);
+/** A file that holds such a text. Points are armed while it exists, and the one that kills removes it: it fires once, across restarts. */
+const file = proc?.env?.["FAILPOINTS_FILE"] ?? "";
 const hits = new Map<string, number>();
 
-/** Marks a place where a crash or an error can be asked for by `FAILPOINTS`. @throws BusError with the code asked for. */
+function plansNow(): ReadonlyMap<string, Plan> | undefined {
+  if (file === "") return fixed;
+  try {
+    return parseFailpoints(proc?.getBuiltinModule?.("node:fs").readFileSync(file, "utf8") ?? "");
+  } catch {
+    return undefined; // Not armed.
+  }
+}
+
+function die(): void {
+  try {
+    if (file !== "") proc?.getBuiltinModule?.("node:fs").unlinkSync(file);
+  } catch {
+    return; // Another process fired first.
+  }
+  proc?.kill?.(proc.pid ?? 0, "SIGKILL");
+}
+
+/** Marks a place where a crash or an error can be asked for by `FAILPOINTS` or `FAILPOINTS_FILE`. @throws BusError with the code asked for. */
 export function failpoint(name: string): void {
-  const plan = plans?.get(name);
+  if (fixed === undefined && file === "") return;
+  const plan = plansNow()?.get(name);
   if (plan === undefined) return;
   const count = (hits.get(name) ?? 0) + 1;
   hits.set(name, count);
   if (plan.hit !== undefined && plan.hit !== count) return;
   if (plan.action === "error") throw new BusError(plan.code, `failpoint ${name}`);
-  const die = (): void => proc?.kill?.(proc.pid ?? 0, "SIGKILL");
   if (plan.delayMs === 0) die();
   else setTimeout(die, plan.delayMs);
 }
