@@ -104,6 +104,8 @@ export interface WorkerContext<C = unknown> {
 export interface WorkerHooks {
   /** Runs once after every registration is on the wire, before the worker announces itself ready. */
   ready?(): void | Promise<void>;
+  /** Runs at the start of a shutdown, when no new calls come and running ones are still served: for ending what would not end in time. */
+  stopping?(): void | Promise<void>;
   stop?(): void | Promise<void>;
 }
 

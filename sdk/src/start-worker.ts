@@ -23,6 +23,9 @@ export interface StartedWorker {
   stop(): Promise<void>;
 }
 
+/** Well below the time after which a supervisor kills the process, so that `stop` still runs. */
+const DRAIN_MS = 5_000;
+
 /** @throws BusError `config_invalid` naming the field and what it should be. */
 function parseConfig<C extends z.ZodType>(worker: WorkerDefinition<C>, config: unknown): z.output<C> {
   const parsed = worker.config.safeParse(config ?? {});
@@ -46,7 +49,9 @@ export async function startWorker<C extends z.ZodType>(worker: WorkerDefinition<
   });
   return {
     async stop() {
-      await iii.drain();
+      const drained = iii.drain(DRAIN_MS);
+      await hooks.stopping?.();
+      await drained;
       await hooks.stop?.();
       await iii.close({ drain_ms: 0 });
     },

@@ -34,6 +34,11 @@ export class ProcessGroups {
 
   async endAll(): Promise<void> {
     await Promise.all([...this.#alive].map((pgid) => this.end(pgid, "ask")));
+  }
+
+  /** Ends all, and lets go of the process. */
+  async close(): Promise<void> {
+    await this.endAll();
     process.off("exit", this.#onExit);
   }
 

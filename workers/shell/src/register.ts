@@ -42,7 +42,7 @@ export const worker = defineWorker({
     on(fsLs, ({ path: given }) => listDir(root, given ?? "."));
     on(fsGrep, (request, { signal }) => grep(root, request, signal));
     on(exec, (request, { signal }) => runProgram(request, signal, deps));
-    return { stop: () => groups.endAll() };
+    return { stopping: () => groups.endAll(), stop: () => groups.close() };
   },
 });
 

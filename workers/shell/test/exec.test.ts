@@ -23,7 +23,7 @@ beforeEach(async () => {
   };
 });
 afterEach(async () => {
-  await deps.groups.endAll();
+  await deps.groups.close();
   await rm(base, { recursive: true });
 });
 const run = (command: string, args: string[] = [], more: object = {}, signal = new AbortController().signal) =>
