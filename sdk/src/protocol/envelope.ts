@@ -42,50 +42,73 @@ function skipSpace(bytes: Uint8Array, at: number): number {
   return i;
 }
 
+/** Strings of the envelope are mostly short: below this length a loop finds the end sooner than a native search. */
+const SHORT = 64;
+
+/** The position of the first quote at or after `at`; -1 when there is none. */
+function findQuote(bytes: Uint8Array, at: number): number {
+  const near = Math.min(bytes.length, at + SHORT);
+  for (let i = at; i < near; i += 1) if (bytes[i] === QUOTE) return i;
+  return bytes.indexOf(QUOTE, near);
+}
+
 /** The position after the string that opens at `at`. */
 function skipString(bytes: Uint8Array, at: number): number {
-  let close = bytes.indexOf(QUOTE, at + 1);
+  let close = findQuote(bytes, at + 1);
   while (close !== -1) {
     let slashes = 0;
     while (bytes[close - 1 - slashes] === BACKSLASH) slashes += 1;
     if (slashes % 2 === 0) return close + 1;
-    close = bytes.indexOf(QUOTE, close + 1);
+    close = findQuote(bytes, close + 1);
   }
   throw invalid("a string does not end", at);
 }
 
-const CLOSER_OF: Record<number, number | undefined> = { [OPEN_BRACE]: CLOSE_BRACE, [OPEN_BRACKET]: CLOSE_BRACKET };
+/** Non-zero for the bytes that a scan of a container must stop at. */
+const STOPS = new Uint8Array(256);
+for (const byte of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) STOPS[byte] = 1;
+
+/** The position of the first byte at or after `at` that is a bracket or a quote. */
+function nextStop(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (i < bytes.length && STOPS[bytes[i] as number] === 0) i += 1;
+  return i;
+}
 
 /** The position after the object or array that opens at `at`; brackets must pair by kind. */
 function skipContainer(bytes: Uint8Array, at: number): number {
   const closers: number[] = [];
-  let i = at;
-  while (i < bytes.length) {
+  for (let i = at; i < bytes.length; ) {
+    i = nextStop(bytes, i);
     const byte = bytes[i];
     if (byte === QUOTE) {
       i = skipString(bytes, i);
       continue;
     }
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) closers.push(CLOSER_OF[byte] as number);
-    if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) popCloser(closers, byte, i);
+    if (byte === OPEN_BRACE) closers.push(CLOSE_BRACE);
+    else if (byte === OPEN_BRACKET) closers.push(CLOSE_BRACKET);
+    else if (closers.pop() !== byte) throw invalid("brackets do not pair", i);
     i += 1;
     if (closers.length === 0) return i;
   }
   throw invalid("an object or array does not end", at);
 }
 
-function popCloser(closers: number[], byte: number, at: number): void {
-  if (closers.pop() !== byte) throw invalid("brackets do not pair", at);
-}
-
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** The position after the number, `true`, `false` or `null` that starts at `at`. */
+/** The position after the number, `true`, `false` or `null` that starts at `at`; what stands there is checked by `checkScalar`. */
 function skipScalar(bytes: Uint8Array, at: number): number {
   let i = at;
   while (i < bytes.length && bytes[i] !== COMMA && bytes[i] !== CLOSE_BRACE && !isSpace(bytes[i])) i += 1;
-  if (!SCALAR.test(utf8.decode(bytes.subarray(at, i)))) throw invalid("a value is missing or malformed", at);
+  if (i === at) throw invalid("a value is missing", at);
   return i;
+}
+
+/** A payload's scalar is copied without being parsed, so it is checked here; other values are parsed with the head. */
+function checkScalar(bytes: Uint8Array, { from, to }: Span): void {
+  const first = bytes[from];
+  if (first === QUOTE || first === OPEN_BRACE || first === OPEN_BRACKET) return;
+  if (!SCALAR.test(utf8.decode(bytes.subarray(from, to)))) throw invalid("a value is malformed", from);
 }
 
 function skipValue(bytes: Uint8Array, at: number): number {
@@ -97,43 +120,58 @@ function skipValue(bytes: Uint8Array, at: number): number {
 
 /** A key as a parser reads it: escapes are resolved, so that `"d\u0061ta"` is `data`. */
 function readKey(bytes: Uint8Array, from: number, to: number): string {
-  const text = utf8.decode(bytes.subarray(from, to));
-  return text.includes("\\") ? (JSON.parse(text) as string) : text.slice(1, -1);
+  let key = "";
+  for (let i = from + 1; i < to - 1; i += 1) {
+    const byte = bytes[i] as number;
+    if (byte === BACKSLASH || byte < 0x20 || byte > 0x7e) return JSON.parse(utf8.decode(bytes.subarray(from, to))) as string;
+    key += String.fromCharCode(byte);
+  }
+  return key;
 }
 
-/** Every key of the envelope with the span of its value, in order. Refuses a key that stands twice. */
-function scan(bytes: Uint8Array): Map<string, Span> {
-  const spans = new Map<string, Span>();
+interface Found {
+  readonly keys: Set<string>;
+  data: Span | undefined;
+  result: Span | undefined;
+}
+
+/** Finds the payload spans and checks that no key of the envelope stands twice. */
+function scan(bytes: Uint8Array): Found {
+  const found: Found = { keys: new Set(), data: undefined, result: undefined };
   let i = skipSpace(bytes, 0);
   if (bytes[i] !== OPEN_BRACE) throw invalid("it is not a JSON object", i);
   i = skipSpace(bytes, i + 1);
-  if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, spans);
+  if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, found);
   for (;;) {
-    i = skipSpace(bytes, scanMember(bytes, i, spans));
-    if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, spans);
+    i = skipSpace(bytes, scanMember(bytes, i, found));
+    if (bytes[i] === CLOSE_BRACE) return ended(bytes, i, found);
     if (bytes[i] !== COMMA) throw invalid("a ',' is missing", i);
     i = skipSpace(bytes, i + 1);
   }
 }
 
 /** Notes the member that starts at `at`; the position after its value. */
-function scanMember(bytes: Uint8Array, at: number, spans: Map<string, Span>): number {
+function scanMember(bytes: Uint8Array, at: number, found: Found): number {
   if (bytes[at] !== QUOTE) throw invalid("a key is missing", at);
   const afterKey = skipString(bytes, at);
   const key = readKey(bytes, at, afterKey);
-  if (spans.has(key)) throw invalid(`the key '${key}' stands twice`, at);
+  if (found.keys.has(key)) throw invalid(`the key '${key}' stands twice`, at);
+  found.keys.add(key);
   const colon = skipSpace(bytes, afterKey);
   if (bytes[colon] !== COLON) throw invalid("a ':' is missing", colon);
   const from = skipSpace(bytes, colon + 1);
   const to = skipValue(bytes, from);
-  spans.set(key, { from, to });
+  if (key === "data" || key === "result") {
+    found[key] = { from, to };
+    checkScalar(bytes, { from, to });
+  }
   return to;
 }
 
-function ended(bytes: Uint8Array, brace: number, spans: Map<string, Span>): Map<string, Span> {
+function ended(bytes: Uint8Array, brace: number, found: Found): Found {
   const rest = skipSpace(bytes, brace + 1);
   if (rest < bytes.length) throw invalid("something follows the object", rest);
-  return spans;
+  return found;
 }
 
 /** The text of the frame with its payload values replaced by `0`: small, and strict JSON when the envelope is. */
@@ -153,9 +191,7 @@ function headText(bytes: Uint8Array, payloads: readonly Span[]): string {
  */
 export function decodeFrame(bytes: Uint8Array): Envelope {
   try {
-    const spans = scan(bytes);
-    const data = spans.get("data");
-    const result = spans.get("result");
+    const { data, result } = scan(bytes);
     const payloads = [data, result].filter((span) => span !== undefined).sort((a, b) => a.from - b.from);
     const head = JSON.parse(headText(bytes, payloads)) as Record<string, unknown>;
     if (result !== undefined) delete head["result"];
@@ -184,8 +220,12 @@ function openObject(payload: Uint8Array, splice: Splice): { body: Uint8Array; ta
   return { body, tail: `${comma}${JSON.stringify(splice.key)}:${JSON.stringify(splice.value)}}` };
 }
 
+/** Payloads up to this size are cheaper to pass through text than to copy between buffers. */
+const SMALL = 2_048;
+
 /** One buffer of `before`, the payload's bytes, and `after`. */
 function join(before: string, body: Uint8Array, after: string): Uint8Array {
+  if (body.length <= SMALL) return encoder.encode(before + utf8.decode(body) + after);
   const start = encoder.encode(before);
   const end = encoder.encode(after);
   const out = new Uint8Array(start.length + body.length + end.length);
