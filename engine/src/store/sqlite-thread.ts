@@ -48,7 +48,7 @@ function checkVersion(db: DatabaseSync): void {
 
 function open(): DatabaseSync {
   mkdirSync(dirname(file), { recursive: true });
-  const db = new DatabaseSync(file, { timeout: 2_000 });
+  const db = new DatabaseSync(file, { timeout: 1_000 });
   // The lock is taken with the first access and held until the process ends: one engine per data folder.
   db.exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;");
   const check = db.prepare("PRAGMA quick_check(1)").get() as { quick_check?: string } | undefined;

@@ -233,6 +233,25 @@ describe("queues", () => {
     expect(jobs.seen.map(({ call }) => call.context?.origin)).toEqual(["agent", "worker"]);
   });
 
+  test("a message is delivered under the trace and baggage of its sender, without the marks of the sending span", async () => {
+    const jobs = probe("jobs::run");
+    await using bus = await testBus([jobs.worker], { config });
+    const trace = "0af7651916cd43dd8448eb211c80319c";
+    await bus.call(
+      "jobs::run",
+      { n: 1 },
+      {
+        action: { type: "enqueue", queue: "many" },
+        traceparent: `00-${trace}-b7ad6b7169203331-01`,
+        baggage: { "iii.session.id": "s1", "iii.tag.hidden": "1" },
+      },
+    );
+    await until(() => jobs.seen.length === 1);
+    expect(jobs.seen[0]?.call.traceparent).toContain(trace);
+    expect(jobs.seen[0]?.call.baggage).toContain("iii.session.id=s1");
+    expect(jobs.seen[0]?.call.baggage).not.toContain("iii.tag.hidden");
+  });
+
   test("durable topics: kept before there is a subscriber, one copy per function, and while it is away", async () => {
     await using bus = await testBus([], { config });
     await bus.call("iii::durable::publish", { topic: "t", data: { n: 0 } });

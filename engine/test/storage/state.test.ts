@@ -293,6 +293,26 @@ describe("state triggers", () => {
     expect(got).toEqual([1, 2, 3]);
   });
 
+  test("an event whose handler went away goes to whoever serves the function next", async () => {
+    await using bus = await testBus();
+    const owner = await bus.connect("owner");
+    const got: unknown[] = [];
+    owner.registerFunction("watch::moves", (input) => got.push((input as Event).new_value));
+    owner.registerTrigger({ type: "state", function_id: "watch::moves", config: { scope: "s" } });
+    const newer = await bus.connect("newer");
+    let asked = false;
+    newer.registerFunction("watch::moves", () => {
+      asked = true;
+      return new Promise(() => undefined);
+    });
+    await bus.settle();
+    for (const n of [1, 2]) await bus.call(stateSet, { ...at("k"), value: n });
+    await until(() => asked);
+    await newer.close({ drain_ms: 0 });
+    await bus.clock.advance(1_000);
+    expect(got).toEqual([1, 2]);
+  });
+
   test("a trigger that sets off itself is stopped", async () => {
     const loop = probe("watch::loop", trigger({ scope: "s" }));
     await using bus = await testBus([loop.worker]);

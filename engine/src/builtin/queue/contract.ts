@@ -44,7 +44,8 @@ export const durablePublish = defineFunction({
   id: "iii::durable::publish",
   about: "Give every durable subscriber of a topic a copy; kept for the first subscriber when there is none yet.",
   input: z.object({ topic: z.string().min(1), data: z.unknown() }),
-  output: z.null(),
+  /** No result. */
+  output: z.unknown(),
 });
 
 export const queueListTopics = defineFunction({

@@ -72,10 +72,7 @@ function serveEnqueue(host: EngineHost, { ledger, hub, topics }: Deps): void {
     await batch.commit();
     return { messageReceiptId: receipt };
   });
-  host.handle(OWNER, durablePublish, async ({ topic, data }, call) => {
-    await topics.publish(topic, data, call);
-    return null;
-  });
+  host.handle(OWNER, durablePublish, ({ topic, data }, call) => topics.publish(topic, data, call));
 }
 
 function serveStatistics(host: EngineHost, deps: Deps): void {
