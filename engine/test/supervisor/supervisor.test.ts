@@ -127,7 +127,10 @@ test("a crash loop is named, keeps the last words of the process, and is still t
   expect(stateOf(supervisor, "shell")).toMatchObject({ state: "crash_loop", reason: "exited with code 1" });
   expect(stateOf(supervisor, "shell")?.stderr).toContain("crash 5");
   await clock.advance(30_000);
-  expect(stateOf(supervisor, "shell")?.state).toBe("starting");
+  expect(spawner.children.filter((child) => child.name === "shell")).toHaveLength(7);
+  expect(stateOf(supervisor, "shell")).toMatchObject({ state: "failed", reason: "exited with code 1" });
+  supervisor.setAnnounced([{ name: "shell", pid: 1 }]);
+  expect(stateOf(supervisor, "shell")).toMatchObject({ state: "ready", reason: null });
 });
 
 test("stop asks first, kills the group after ten seconds, and does not start it again", async () => {

@@ -25,7 +25,7 @@ export interface Keeper {
   readonly state: KeeperState;
   readonly pid: number | undefined;
   readonly restarts: number;
-  /** Why it is not running; undefined while it runs. */
+  /** How it ended last time, until it has proven itself since. */
   readonly reason: string | undefined;
   /** The last lines written to stderr, over restarts. */
   readonly stderr: readonly string[];
@@ -33,6 +33,8 @@ export interface Keeper {
   /** Resolves when the process is gone: asked first, killed after a grace time. */
   stop(): Promise<void>;
   send(message: HostCommand): void;
+  /** The process does its work: what happened before is no longer worth telling. */
+  proven(): void;
 }
 
 interface KeeperOptions {
@@ -88,7 +90,6 @@ class ProcessKeeper implements Keeper {
     this.#timer?.cancel();
     const { clock, spawner, spec, events } = this.#options;
     this.state = "running";
-    this.reason = undefined;
     this.#startedAt = clock.now();
     const child = spawner.spawn(spec, {
       exit: (info) => this.#ended(exitReason(info)),
@@ -105,6 +106,7 @@ class ProcessKeeper implements Keeper {
     this.#timer?.cancel();
     this.#crashes = [];
     this.#streak = 0;
+    this.reason = undefined;
     if (this.#child === undefined) {
       this.state = "stopped";
       return;
@@ -119,6 +121,10 @@ class ProcessKeeper implements Keeper {
 
   send(message: HostCommand): void {
     this.#child?.send(message);
+  }
+
+  proven(): void {
+    if (this.state === "running") this.reason = undefined;
   }
 
   #line(stream: "stdout" | "stderr", text: string): void {

@@ -64,6 +64,7 @@ export class Supervisor {
   /** Which connections have announced themselves now. */
   setAnnounced(announced: readonly Announced[]): void {
     this.#announced = announced;
+    for (const entry of this.#entries.values()) if (this.#isAnnounced(entry)) this.#keeperOf(entry)?.proven();
   }
 
   get hostPid(): number | undefined {
@@ -210,6 +211,10 @@ export class Supervisor {
     }, delay);
   }
 
+  #keeperOf(entry: Entry): Keeper | undefined {
+    return entry.plan.bundled === undefined ? entry.keeper : this.#host;
+  }
+
   #isAnnounced(entry: Entry): boolean {
     const pid = entry.keeper?.pid;
     return this.#announced.some((one) => one.name === entry.plan.name || (pid !== undefined && one.pid === pid));
@@ -217,16 +222,16 @@ export class Supervisor {
 
   #stateOf(entry: Entry): WorkerState {
     if (!entry.wanted) return "stopped";
-    const keeper = entry.plan.bundled === undefined ? entry.keeper : this.#host;
+    const keeper = this.#keeperOf(entry);
     const running = entry.plan.source === "external" || keeper?.state === "running";
     if (running && this.#isAnnounced(entry)) return "ready";
     if (entry.plan.source === "external") return "waiting";
     if (keeper?.state === "crash_loop") return "crash_loop";
-    return running && entry.reason === undefined ? "starting" : "failed";
+    return running && entry.reason === undefined && keeper?.reason === undefined ? "starting" : "failed";
   }
 
   #status(entry: Entry): WorkerStatus {
-    const keeper = entry.plan.bundled === undefined ? entry.keeper : this.#host;
+    const keeper = this.#keeperOf(entry);
     const state = this.#stateOf(entry);
     return {
       name: entry.plan.name,
