@@ -68,11 +68,12 @@ function manifest<C extends z.ZodType>(worker: WorkerDefinition<C>): object {
   };
 }
 
-async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings: Settings, log: Logger): Promise<void> {
+async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings: Settings, local: Logger): Promise<void> {
   const { startTelemetry } = await import("./trace.ts");
   const token = process.env["III_WORKER_TOKEN"];
   const dialer = wsDialer(settings.url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
   const telemetry = await startTelemetry({ service: worker.name, dialer });
+  const log = telemetry.logger(local, worker.name);
   const iii = connect({ dialer, log, name: worker.name, spans: telemetry.spans(worker.name) });
   const started = startWorker(worker, {
     iii,

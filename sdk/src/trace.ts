@@ -3,11 +3,13 @@
 import { context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { NodeSDK } from "@opentelemetry/sdk-node";
 import type { ActiveSpan, SpanSink, SpanStart } from "./client/spans.ts";
+import type { Logger } from "./log-port.ts";
 import type { Dialer } from "./ports.ts";
 import { redactText } from "./redact.ts";
 import { systemClock, systemRandom } from "./system.ts";
 import { SERVICE, SpanExporter } from "./telemetry/exporter.ts";
 import { TelemetryLink } from "./telemetry/link.ts";
+import { LogRecords } from "./telemetry/log-records.ts";
 import { formatTraceparent, parseTraceparent } from "./telemetry/traceparent.ts";
 
 export interface TelemetryOptions {
@@ -20,11 +22,13 @@ export interface TelemetryOptions {
 export interface ProcessTelemetry {
   /** What records the spans of one worker; undefined when telemetry is off. */
   spans(worker: string): SpanSink | undefined;
+  /** A logger that also sends its records to the engine, tied to the call they were logged in. */
+  logger(log: Logger, worker: string): Logger;
   /** Sends what is left and ends. */
   stop(): Promise<void>;
 }
 
-const OFF: ProcessTelemetry = { spans: () => undefined, stop: async () => {} };
+const OFF: ProcessTelemetry = { spans: () => undefined, logger: (log) => log, stop: async () => {} };
 const isOff = (value: string | undefined): boolean => value === "false" || value === "0";
 const isOn = (value: string | undefined): boolean => value === "true" || value === "1";
 
@@ -50,10 +54,13 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Process
     logRecordProcessors: [],
   });
   sdk.start();
+  const logs = new LogRecords(link, systemClock);
   const payloads = !isOn(env["III_DISABLE_TRACE_PAYLOADS"]);
   return {
     spans: (worker) => new OtelSpans(trace.getTracer("@iii/sdk"), worker, payloads),
+    logger: (log, worker) => logs.wrap(log, worker),
     async stop() {
+      logs.flush();
       await sdk.shutdown();
       await link.close();
     },

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { attachBus, createEngine, createMemoryStore, defaultBuiltins, type Engine } from "@iii/engine";
+import { defaultEngineConfig } from "@iii/engine/config";
+import { logsList, tracesGroupBy, tracesTree } from "@iii/engine/contract";
+import { type Client, connect, defineFunction, defineWorker, silentLogger, startWorker, systemClock, systemRandom } from "@iii/sdk";
+import { wsDialer } from "@iii/sdk/run";
+import { startTelemetry } from "@iii/sdk/trace";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+
+const SECRET = "sk-live-0123456789abcdef";
+
+let engine: Engine;
+let server: Server;
+let url: string;
+let iii: Client;
+
+beforeEach(async () => {
+  const config = defaultEngineConfig({ storage: "memory" });
+  const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
+  engine = createEngine({ config, deps, builtins: defaultBuiltins(config) });
+  await engine.start();
+  server = createServer();
+  attachBus(server, engine, { allowOrigin: () => true });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  iii = connect({ dialer: wsDialer(url) });
+});
+
+afterEach(async () => {
+  await iii.close({ drain_ms: 0 });
+  await engine.stop();
+  server.close();
+});
+
+test("OpenTelemetry spans and log records reach the engine as one tree, and a collector without secrets", async () => {
+  const bodies: string[] = [];
+  const collector = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => {
+      body += chunk.toString();
+    });
+    request.on("end", () => {
+      bodies.push(`${request.url} ${body}`);
+      response.end("{}");
+    });
+  });
+  collector.listen(0, "127.0.0.1");
+  await once(collector, "listening");
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const dialer = wsDialer(url);
+  const telemetry = await startTelemetry({ service: "host", dialer, env: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });
+  const inner = defineFunction({ id: "two::inner", about: "Inner.", input: z.object({}), output: z.object({ ok: z.boolean() }) });
+  const outer = defineFunction({
+    id: "one::outer",
+    about: "Outer.",
+    input: z.object({ session_id: z.string(), note: z.string() }),
+    output: z.unknown(),
+  });
+  const one = defineWorker({
+    name: "one",
+    config: z.object({}),
+    register(on, context) {
+      on(outer, async ({ note }) => {
+        context.log.warn({ note, n: 1 }, `noted ${note}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return context.iii.trigger(inner, {});
+      });
+    },
+  });
+  const two = defineWorker({ name: "two", config: z.object({}), register: (on) => on(inner, () => ({ ok: true })) });
+  const started = await Promise.all(
+    [one, two].map((worker) => {
+      const log = telemetry.logger(silentLogger, worker.name);
+      const client = connect({ dialer, log, spans: telemetry.spans(worker.name) });
+      return startWorker(worker, { iii: client, config: {}, clock: systemClock, random: systemRandom, log, root: "." });
+    }),
+  );
+  expect(await iii.trigger(outer, { session_id: "s1", note: SECRET })).toEqual({ ok: true });
+  await Promise.all(started.map((worker) => worker.stop()));
+  await telemetry.stop();
+
+  const { groups } = await iii.trigger(tracesGroupBy, { attribute: "iii.session.id" });
+  const { roots } = await iii.trigger(tracesTree, { trace_id: groups[0]?.trace_ids[0] ?? "" });
+  expect(roots).toMatchObject([
+    {
+      name: "execute one::outer",
+      service_name: "one",
+      status: "ok",
+      children: [{ name: "execute two::inner", service_name: "two", children: [] }],
+    },
+  ]);
+  const { logs } = await iii.trigger(logsList, { severity_text: "WARN" });
+  expect(logs).toMatchObject([{ body: "noted [redacted]", service_name: "one", trace_id: roots[0]?.trace_id, span_id: roots[0]?.span_id }]);
+  expect(bodies.join()).toContain("/v1/traces");
+  expect(JSON.stringify([roots, logs, bodies])).not.toContain(SECRET);
+  collector.close();
+});
+
+test("telemetry that is switched off records nothing and costs no wire", async () => {
+  const dialer = { address: "none", dial: () => expect.fail("nothing may be dialled") };
+  const telemetry = await startTelemetry({ service: "x", dialer, env: { OTEL_ENABLED: "false" } });
+  expect(telemetry.spans("x")).toBeUndefined();
+  await telemetry.stop();
+});
