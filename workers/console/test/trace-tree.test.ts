@@ -59,10 +59,31 @@ test("a span that still runs ends now; a lost one is marked lost and not an erro
   expect([lost, errors]).toEqual([1, 1]);
 });
 
-test("quiet storage spans are counted and left out unless asked for; what is below a collapsed row is gone", () => {
+test("quiet storage subtrees are counted and left out unless asked for", () => {
+  const { rows } = timeline(
+    [
+      span("execute turn::step", 0, 90, [
+        span("call state::transact", 1, 9, [span("stream_triggers", 2, 8, [span("execute harness::fanout::agent_event_handler", 3, 7)])]),
+        span("call state::set", 10, 19, [span("state_triggers", 11, 18, [span("execute turn::on_approval", 12, 17)])]),
+        span("call state::get", 20, 29, [], { status: "error" }),
+      ]),
+    ],
+    0,
+  );
+  const { rows: shown, quiet } = shownRows(rows, new Set(), false);
+  expect(shown.map((row) => row.span.name)).toEqual([
+    "execute turn::step",
+    "call state::set",
+    "state_triggers",
+    "execute turn::on_approval",
+    "call state::get",
+  ]);
+  expect(quiet).toBe(3);
+  expect(shownRows(rows, new Set(), true).rows).toHaveLength(8);
+});
+
+test("what is below a collapsed row is gone", () => {
   const { rows } = timeline(TURN, 0);
-  expect(shownRows(rows, new Set(), false)).toMatchObject({ quiet: 1, rows: { length: 5 } });
-  expect(shownRows(rows, new Set(), true).rows).toHaveLength(6);
   expect(shownRows(rows, new Set(["execute harness::trigger@0"]), true).rows).toHaveLength(1);
 });
 

@@ -60,11 +60,21 @@ async function spansOf(iii: Iii, trace_ids: string[]): Promise<readonly TraceSpa
   return answer.spans;
 }
 
-/** One row per trace, newest first: its earliest span names it. */
+/** Calls that start a turn. Other traces of a session are look-ups, by this page among others. */
+const STARTS = /harness::trigger|run::start|\/harness\/trigger/;
+
+/** One row per trace, newest first: its earliest span names it. Turns only, when there are any. */
 function rowsOf(ids: readonly string[], spans: readonly TraceSpan[]): readonly TraceRow[] {
+  const first = new Map<string, TraceSpan>();
+  for (const span of spans) {
+    const known = first.get(span.trace_id);
+    if (known === undefined || span.start_time_unix_nano < known.start_time_unix_nano) first.set(span.trace_id, span);
+  }
   const rows = ids.map((trace_id) => {
-    const own = spans.filter((span) => span.trace_id === trace_id).sort((a, b) => a.start_time_unix_nano - b.start_time_unix_nano);
-    return { trace_id, name: own[0]?.name ?? "trace", start_ms: (own[0]?.start_time_unix_nano ?? 0) / 1e6 };
+    const span = first.get(trace_id);
+    return { trace_id, name: span?.name ?? "trace", start_ms: (span?.start_time_unix_nano ?? 0) / 1e6 };
   });
-  return rows.sort((a, b) => b.start_ms - a.start_ms);
+  rows.sort((a, b) => b.start_ms - a.start_ms);
+  const turns = rows.filter((row) => STARTS.test(row.name));
+  return turns.length > 0 ? turns : rows;
 }

@@ -44,7 +44,7 @@ function cut(text: string, max: number): string {
 
 /** Milliseconds in the unit that fits. */
 export function duration(ms: number): string {
-  if (ms < 1) return `${Math.max(0, Math.round(ms * 1000))} µs`;
+  if (ms < 0.9995) return `${Math.max(0, Math.round(ms * 1000))} µs`;
   if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
   const minutes = Math.floor(ms / 60_000);

@@ -46,6 +46,7 @@ export interface Timeline {
 }
 
 const KINDS: readonly (readonly [RegExp, Kind])[] = [
+  [/::fanout::|^call engine::|^execute ui::/, "state"],
   [/approval/, "approval"],
   [/provider::/, "model"],
   [/policy::/, "policy"],
@@ -152,17 +153,28 @@ export function attributesOf(span: TraceSpan): Record<string, string> {
   return Object.fromEntries(span.attributes.map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]));
 }
 
-/** The rows to draw: without the children of collapsed rows and, unless `all`, without quiet storage spans. */
+/**
+ * The rows to draw: without what is below collapsed rows and, unless `all`, without quiet subtrees: storage, fan-out and engine
+ * look-ups that went well and led to nothing else. `quiet` counts those spans.
+ */
 export function shownRows(rows: readonly Row[], collapsed: ReadonlySet<string>, all: boolean): { rows: readonly Row[]; quiet: number } {
-  const gone = new Set<string>();
-  let quiet = 0;
-  const shown = rows.filter((row) => {
-    const inside = row.parent !== undefined && (gone.has(row.parent) || collapsed.has(row.parent));
-    if (inside) gone.add(row.span.span_id);
-    if (inside) return false;
-    const isQuiet = row.kind === "state" && row.state === "ok" && row.children === 0;
-    if (isQuiet) quiet += 1;
-    return all || !isQuiet;
+  const quiet = quietSpans(rows);
+  const hidden = new Set<string>();
+  const shown = rows.filter(({ span, parent }) => {
+    const below = parent !== undefined && (hidden.has(parent) || collapsed.has(parent));
+    if (below || (!all && quiet.has(span.span_id))) hidden.add(span.span_id);
+    return !hidden.has(span.span_id);
   });
-  return { rows: shown, quiet };
+  return { rows: shown, quiet: quiet.size };
+}
+
+/** Children stand after their parents, so one pass from the end knows a span's whole subtree. */
+function quietSpans(rows: readonly Row[]): ReadonlySet<string> {
+  const quiet = new Set<string>();
+  const loud = new Set<string>();
+  for (const { span, parent, kind, state } of rows.toReversed()) {
+    if (kind === "state" && state === "ok" && !loud.has(span.span_id)) quiet.add(span.span_id);
+    else if (parent !== undefined) loud.add(parent);
+  }
+  return quiet;
 }

@@ -7,7 +7,7 @@ export function ApprovalsMenu() {
   const { pending, now } = useApp();
   const count = pending.value.length;
   return (
-    <details class="menu">
+    <details class="menu" onKeyDown={(event) => event.key === "Escape" && close(event.currentTarget)}>
       <summary class="pill" data-tone={count > 0 ? "warn" : "quiet"}>
         {count > 0 && <span class="dot" aria-hidden="true" />}
         {count} {count === 1 ? "approval" : "approvals"}
@@ -17,7 +17,11 @@ export function ApprovalsMenu() {
         <ul>
           {pending.value.map((call) => (
             <li key={`${call.session_id}/${call.function_call_id}`}>
-              <Link href={`/chat/${encodeURIComponent(call.session_id)}`} class="menu-row">
+              <Link
+                href={`/chat/${encodeURIComponent(call.session_id)}`}
+                class="menu-row"
+                onClick={(event: MouseEvent) => close(event.currentTarget)}
+              >
                 <span class="mono strong">{call.function_id}</span>
                 <span class="mono muted">{glance(call.args, 60)}</span>
                 <span class="muted">asked {ago(now.value - call.requested_at)}</span>
@@ -28,4 +32,9 @@ export function ApprovalsMenu() {
       </div>
     </details>
   );
+}
+
+function close(inside: EventTarget | null): void {
+  const menu = inside instanceof Element ? inside.closest("details") : null;
+  if (menu !== null) menu.open = false;
 }

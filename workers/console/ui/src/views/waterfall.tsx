@@ -37,7 +37,7 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
               all.value = !all.value;
             }}
           />
-          storage spans ({quiet})
+          storage and look-ups ({quiet})
         </label>
       </header>
       <Axis total={timeline.total_ms} gaps={timeline.gaps} />
