@@ -1,3 +1,5 @@
 // For the tests of providers.
 export * from "./conformance.ts";
+export * from "./on-bus.ts";
 export * from "./play.ts";
+export * from "./servers.ts";
