@@ -56,16 +56,18 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
   let running: { stop?(): void | Promise<void> }[] = [];
   let phase: "new" | "up" | "down" = "new";
 
+  const check = (path: string): number => {
+    const { service, rest, query } = parsePath(path);
+    if (phase !== "up") return 503;
+    if (service === "" || service === "otel") return rest === "" ? 101 : 404;
+    return services.get(service)?.check(rest, query) ?? 404;
+  };
+
   return {
     host,
-    check(path) {
-      const { service, rest, query } = parsePath(path);
-      if (phase !== "up") return 503;
-      if (service === "" || service === "otel") return rest === "" ? 101 : 404;
-      return services.get(service)?.check(rest, query) ?? 404;
-    },
+    check,
     accept(path, wire, meta = {}) {
-      if (this.check(path) !== 101) return undefined;
+      if (check(path) !== 101) return undefined;
       const { service, rest, query } = parsePath(path);
       if (service === "") return bus.accept(wire, meta);
       const handlers = service === "otel" ? telemetryHandlers(random.uuid(), telemetry) : services.get(service)?.accept(rest, query, wire);

@@ -73,7 +73,11 @@ function admit(core: Core, request: CallRequest, now: number): Admission {
 /** Answers the caller that its call did not happen. */
 function refuse(request: CallRequest, reason: ErrorBody, out: Effect[]): void {
   const { caller, client_id, function_id } = request;
-  if (client_id === undefined) return;
+  if (client_id === undefined) {
+    const fields = { function_id, code: reason.code, worker_id: caller?.id };
+    out.push({ type: "note", level: "debug", message: "a call that wants no answer was refused", fields });
+    return;
+  }
   if (caller === null) {
     out.push({ type: "settle", id: client_id, outcome: { error: reason } });
     return;

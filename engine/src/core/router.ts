@@ -100,13 +100,20 @@ function actionOf(value: unknown): Action | string | undefined {
   };
 }
 
+const MAX_ID = 256;
+
+function callTarget(head: Record<string, unknown>): string | undefined {
+  const id = text(head, "function_id");
+  return id !== undefined && id.length <= MAX_ID ? id : undefined;
+}
+
 function onInvoke({ core, conn, head, payload, now, out }: Incoming): void {
   const invocation_id = text(head, "invocation_id");
-  const function_id = text(head, "function_id");
+  const function_id = callTarget(head);
   const action = actionOf(head["action"]);
-  const wrong = function_id === undefined ? "'function_id' is missing or no text" : typeof action === "string" ? action : undefined;
   if (function_id === undefined || typeof action === "string") {
-    if (invocation_id !== undefined) refuseFrame(conn, invocation_id, function_id ?? "", wrong ?? "", out);
+    const wrong = typeof action === "string" ? action : `'function_id' must be text of 1 to ${MAX_ID} characters`;
+    if (invocation_id !== undefined) refuseFrame(conn, invocation_id, function_id ?? "", wrong, out);
     return;
   }
   call(

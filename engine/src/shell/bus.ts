@@ -85,8 +85,10 @@ export class Bus {
       done: (id, outcome) => this.#change((out) => settle(this.core, id, outcome, out)),
     };
     const drop = (id: string, reason: string): void => this.drop(id, reason);
-    this.#heartbeat = new Heartbeat({ clock, interval_ms: limits.ping_interval_ms, silent: (id) => drop(id, "silent") });
-    this.#pressure = new Pressure({ ...limits, clock, drop: (id) => drop(id, "slow_consumer") });
+    const pressure = new Pressure({ ...limits, clock, drop: (id) => drop(id, "slow_consumer") });
+    this.#pressure = pressure;
+    const paused = (id: string): boolean => pressure.isPaused(id);
+    this.#heartbeat = new Heartbeat({ clock, interval_ms: limits.ping_interval_ms, paused, silent: (id) => drop(id, "silent") });
   }
 
   serve(served: Served): void {

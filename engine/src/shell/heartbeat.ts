@@ -4,6 +4,8 @@ import type { Clock, Timer, Wire } from "@iii/sdk";
 export interface HeartbeatOptions {
   readonly clock: Clock;
   readonly interval_ms: number;
+  /** Whether nothing is read from this connection now, so that its silence says nothing. */
+  paused(id: string): boolean;
   silent(id: string): void;
 }
 
@@ -47,7 +49,7 @@ export class Heartbeat {
         this.#options.silent(id);
         continue;
       }
-      watched.missed += 1;
+      if (!this.#options.paused(id)) watched.missed += 1;
       watched.wire.ping?.();
     }
     this.#timer = this.#wires.size === 0 ? undefined : this.#options.clock.setTimer(() => this.#beat(), this.#options.interval_ms);

@@ -74,10 +74,11 @@ export class Pressure {
     const full = this.#full.get(id);
     if (full === undefined) return;
     this.#full.delete(id);
-    for (const [sender, wire] of full.paused) if (!this.#isPaused(sender)) wire.resume();
+    for (const [sender, wire] of full.paused) if (!this.isPaused(sender)) wire.resume();
   }
 
-  #isPaused(sender: string): boolean {
+  /** Whether nothing is read from this sender now. */
+  isPaused(sender: string): boolean {
     for (const full of this.#full.values()) if (full.paused.has(sender)) return true;
     return false;
   }
