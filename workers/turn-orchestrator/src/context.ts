@@ -27,20 +27,39 @@ function missing(call: { id: string; function_id: string }, timestamp: number): 
   };
 }
 
+/** The results behind the message at `at`, up to the next assistant message; of two for one call the later one counts. */
+function resultsBehind(messages: readonly AgentMessage[], at: number): Map<string, FunctionResultMessage> {
+  const results = new Map<string, FunctionResultMessage>();
+  for (const message of messages.slice(at + 1)) {
+    if (message.role === "assistant") break;
+    if (message.role === "function_result") results.set(message.function_call_id, message);
+  }
+  return results;
+}
+
+/** The message with each call id once. */
+function withoutTwins(message: AssistantMessage): AssistantMessage {
+  const seen = new Set<string>();
+  const content = message.content.filter((block) => {
+    if (block.type !== "function_call") return true;
+    if (seen.has(block.id)) return false;
+    seen.add(block.id);
+    return true;
+  });
+  return content.length === message.content.length ? message : { ...message, content };
+}
+
 /**
  * The messages for a request. Failed and aborted answers, custom messages and results without a call are left out; a call without a
- * result gets one that says so; of two results of one call the later one counts; other messages go behind the results.
+ * result gets one that says so; messages that came between a call and its result go behind the result.
  */
 export function modelMessages(messages: readonly AgentMessage[]): AgentMessage[] {
-  const results = new Map<string, FunctionResultMessage>();
-  for (const message of messages) if (message.role === "function_result") results.set(message.function_call_id, message);
-  const answered = new Set<string>();
-  return messages.flatMap((message): AgentMessage[] => {
+  return messages.flatMap((message, at): AgentMessage[] => {
     if (message.role === "function_result" || !usable(message)) return [];
     if (message.role !== "assistant") return [message];
-    const calls = callIds(message).filter((call) => !answered.has(call.id));
-    for (const call of calls) answered.add(call.id);
-    return [message, ...calls.map((call) => results.get(call.id) ?? missing(call, message.timestamp))];
+    const results = resultsBehind(messages, at);
+    const once = withoutTwins(message);
+    return [once, ...callIds(once).map((call) => results.get(call.id) ?? missing(call, message.timestamp))];
   });
 }
 
