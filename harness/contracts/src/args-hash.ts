@@ -6,5 +6,7 @@ import canonicalize from "canonicalize";
 export function argsSha256(call: { session_id: string; function_call_id: string; function_id: string; args: unknown }): string {
   const { session_id, function_call_id, function_id, args } = call;
   const text = canonicalize({ session_id, function_call_id, function_id, args: args ?? null });
-  return createHash("sha256").update(text ?? "").digest("hex");
+  return createHash("sha256")
+    .update(text ?? "")
+    .digest("hex");
 }

@@ -1,5 +1,7 @@
 // Tells a bare payload from an HTTP request whose body it is, for functions that serve both.
 
+import { BusError } from "@iii/sdk";
+
 export interface Request {
   /** The caller came over HTTP: errors must become a status and a body. */
   readonly http: boolean;
@@ -20,4 +22,12 @@ function parse(text: string): unknown {
   } catch {
     return undefined; // the schema check says what was expected
   }
+}
+
+/** @throws BusError `invalid_payload` for a body that is not a JSON object: the schema would only say that it got null. */
+export function requireBody({ http, input }: Request): unknown {
+  if (http && (typeof input !== "object" || input === null)) {
+    throw new BusError("invalid_payload", "the request body must be a JSON object, sent with content-type: application/json");
+  }
+  return input;
 }

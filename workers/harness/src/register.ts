@@ -19,7 +19,7 @@ import { checkPermissions } from "@iii/worker-policy/contract";
 import { runStart } from "@iii/worker-turn-orchestrator/contract";
 import { z } from "zod";
 import { harnessTrigger, SubscribeInput, sessionPushId, sessionsChangedId, uiSubscribe, uiUnsubscribe } from "./contract.ts";
-import { unwrap } from "./envelope.ts";
+import { requireBody, unwrap } from "./envelope.ts";
 import { Fanout, type FanoutPorts } from "./fanout.ts";
 import { type Defaults, toAnswer, toErrorAnswer, toRun } from "./trigger.ts";
 
@@ -68,13 +68,13 @@ export const worker = defineWorker({
 
 function serveTrigger(iii: Iii, defaults: Defaults, clock: Clock, makeId: () => string): void {
   serveRaw(iii, harnessTrigger, async (payload) => {
-    const { http, input } = unwrap(payload, "payload");
+    const request = unwrap(payload, "payload");
     try {
-      const run = toRun(input, defaults, clock.now(), makeId);
+      const run = toRun(requireBody(request), defaults, clock.now(), makeId);
       const baggage = { "iii.session.id": run.session_id, "iii.message.id": run.message_id };
       return toAnswer(await iii.trigger(runStart, run, { baggage, timeout_ms: RUN_TIMEOUT_MS }));
     } catch (thrown) {
-      if (!http) throw thrown;
+      if (!request.http) throw thrown;
       return toErrorAnswer(toBusError(thrown));
     }
   });

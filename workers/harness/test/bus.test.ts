@@ -60,6 +60,7 @@ test("an HTTP body is unwrapped, and errors become a status", async () => {
     status_code: 400,
     body: { error: { code: "invalid_payload", message: expect.stringContaining("payload") } },
   });
+  expect(await http(null)).toMatchObject({ status_code: 400, body: { error: { message: expect.stringContaining("content-type") } } });
   await expect(bus.call("harness::trigger", {})).rejects.toMatchObject({ code: "invalid_payload" });
 });
 test("without an orchestrator HTTP says so", async () => {
