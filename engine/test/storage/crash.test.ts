@@ -5,10 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { connect, silentLogger } from "@iii/sdk";
+import { wsDialer } from "@iii/sdk/run";
 import { ManualClock } from "@iii/sdk/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stateGet, stateTransact } from "../../src/builtin/state/contract.ts";
+import { stateGet, stateSet, stateTransact } from "../../src/builtin/state/contract.ts";
 import { createSqliteStore } from "../../src/store/sqlite.ts";
 import { createMemoryStore, testBus } from "../../src/testing/index.ts";
 
@@ -92,6 +94,36 @@ describe("crashes", () => {
         }
       }
     } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 40_000);
+
+  test("an engine killed right after an acknowledgement has sent it, and has the write when it is back", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "acked-"));
+    const script = fileURLToPath(new URL("../fixtures/durable-engine.ts", import.meta.url));
+    const env = { ...process.env, FAILPOINTS: "commit.acked=kill@3" };
+    const child = spawn(process.execPath, [script, folder], { env, stdio: ["pipe", "pipe", "inherit"] });
+    const ended = once(child, "close");
+    try {
+      const [line] = (await once(child.stdout, "data")) as [Buffer];
+      const iii = connect({ dialer: wsDialer(`ws://127.0.0.1:${line.toString().trim()}`), log: silentLogger });
+      const acked: number[] = [];
+      const set = (n: number) => iii.trigger(stateSet, { scope: "s", key: String(n), value: n }).then(() => acked.push(n));
+      await Promise.race([
+        ended,
+        set(1)
+          .then(() => set(2))
+          .then(() => set(3))
+          .then(() => ended),
+      ]);
+      await iii.close({ drain_ms: 0 });
+      expect(acked).toEqual([1, 2, 3]);
+      const store = createSqliteStore({ folder });
+      expect((await store.load()).map(({ key }) => key)).toEqual(["1", "2", "3"]);
+      await store.close();
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
       rmSync(folder, { recursive: true, force: true });
     }
   }, 40_000);

@@ -11,7 +11,8 @@ import { catalogueBuiltin } from "../../src/builtin/catalogue/register.ts";
 import { storageBuiltins } from "../../src/builtin/storage.ts";
 import { defaultEngineConfig } from "../../src/config.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
-import { createSqliteStore, type Store } from "../../src/store/index.ts";
+import type { Store } from "../../src/store/port.ts";
+import { createSqliteStore } from "../../src/store/sqlite.ts";
 import { attachBus } from "../../src/transport/ws.ts";
 
 process.env["OTEL_ENABLED"] = "false";

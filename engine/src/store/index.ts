@@ -1,3 +1,0 @@
-export { createMemoryStore, type MemoryStore } from "./memory.ts";
-export type { Row, Store, StoreStats, Write } from "./port.ts";
-export { createSqliteStore } from "./sqlite.ts";
