@@ -86,7 +86,9 @@ export function runBuiltin(deps: BuiltinDeps, run: BuiltinRun): void {
   const served = deps.functions.get(run.function_id);
   const traced = run.traceparent !== undefined && !UNTRACED.test(run.function_id);
   const { traceparent, baggage } = run;
-  const span = traced ? deps.tracer.start(`call ${run.function_id}`, { traceparent, baggage, kind: "server" }) : undefined;
+  // The caller's baggage names the caller's function; this span is the built-in's.
+  const attributes = { "iii.function.id": run.function_id };
+  const span = traced ? deps.tracer.start(`call ${run.function_id}`, { traceparent, baggage, attributes, kind: "server" }) : undefined;
   const finish = (outcome: Outcome): void => {
     span?.end(outcome.error);
     deps.done(run.id, outcome);

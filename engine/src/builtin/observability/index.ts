@@ -1,3 +1,0 @@
-// The door of this built-in.
-export { observabilityBuiltin } from "./register.ts";
-export { createTracer } from "./tracer.ts";
