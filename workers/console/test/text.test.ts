@@ -14,7 +14,8 @@ test.each([
   ["a carriage return, which could hide what stands before it", "evil\rgood", "evil[\\u{d}]good"],
   ["a lone surrogate", "x\ud800y", "x[\\u{d800}]y"],
   ["tag characters", "a\u{e0041}", "a[\\u{e0041}]"],
-  ["letters of any script, and emoji", "žluťoučký 東京 🎉", "žluťoučký 東京 🎉"],
+  ["letters of any script, and emoji, joined or not", "žluťoučký 東京 🎉 ❤️ 🏳️‍🌈 👩🏽‍🚀", "žluťoučký 東京 🎉 ❤️ 🏳️‍🌈 👩🏽‍🚀"],
+  ["a joiner without an emoji", "a\u200db", "a[\\u{200d}]b"],
 ])("what would be invisible is shown: %s", (_title, text, expected) => {
   expect(shown(text)).toBe(expected);
 });

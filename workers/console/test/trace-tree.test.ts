@@ -16,10 +16,9 @@ const span = (name: string, from: number, to: number, children: TraceSpan[] = []
 
 const TURN = [
   span("execute harness::trigger", 0, 40, [
-    span("execute turn::step", 50, 9_500, [
-      span("execute provider::demo::stream", 60, 200),
-      span("state::transact", 210, 215),
-      span("execute approval::resolve", 9_000, 9_010),
+    span("execute turn::step", 50, 215, [span("execute provider::demo::stream", 60, 200, [span("state::transact", 190, 195)])]),
+    span("execute turn::step", 9_010, 9_500, [
+      span("execute turn::on_approval", 9_011, 9_012),
       span("execute shell::fs::ls", 9_020, 9_100),
     ]),
   ]),
@@ -31,15 +30,16 @@ test("rows come depth first, children by start, placed from the trace's beginnin
     ["execute harness::trigger", 0, 0],
     ["execute turn::step", 1, 50],
     ["execute provider::demo::stream", 2, 60],
-    ["state::transact", 2, 210],
-    ["execute approval::resolve", 2, 9_000],
+    ["state::transact", 3, 190],
+    ["execute turn::step", 1, 9_010],
+    ["execute turn::on_approval", 2, 9_011],
     ["execute shell::fs::ls", 2, 9_020],
   ]);
   expect(total_ms).toBe(9_500);
 });
 
-test("a stretch in which nothing innermost ran is waiting, and a decision that ends it is named", () => {
-  expect(timeline(TURN, 0).gaps).toEqual([{ start_ms: 215, duration_ms: 8_785, approval: true }]);
+test("a stretch in which nothing ran is waiting, and a decision that ends it is named", () => {
+  expect(timeline(TURN, 0).gaps).toEqual([{ start_ms: 215, duration_ms: 8_795, approval: true }]);
 });
 
 test("a span that still runs ends now; a lost one is marked lost and not an error", () => {

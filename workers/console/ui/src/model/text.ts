@@ -1,7 +1,11 @@
 // Text from models, tools and people made safe to look at, and values made readable. Pure.
 
-/** Control characters (but newline and tab), bidirectional overrides, invisible joiners and marks, lone surrogates. */
-const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+/**
+ * Control characters (but newline and tab), bidirectional overrides, invisible joiners and marks, lone surrogates. Emoji keep what
+ * joins and colours them.
+ */
+const HIDDEN =
+  /(?![\t\n])(?!(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)(?:\u200d|\ufe0f))[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Splits text into plain parts and hidden characters, the latter as visible escapes. Joined, the parts show everything that is there. */
 export function visible(text: string): readonly { readonly text: string; readonly hidden: boolean }[] {

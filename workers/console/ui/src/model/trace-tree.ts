@@ -123,16 +123,13 @@ function stateOf(span: TraceSpan, running: boolean): RowState {
   return span.status.toLowerCase() === "error" ? "error" : "ok";
 }
 
-/** Stretches in which no innermost span ran: nobody worked, somebody was waited for. Short ones are scheduling, not waiting. */
+/** Stretches in which nothing ran: nobody worked, somebody was waited for. Short ones are scheduling, not waiting. */
 function gaps(rows: readonly Row[], total: number): readonly Gap[] {
   const least = Math.max(250, total * 0.02);
-  const work = rows
-    .filter((r) => r.children === 0)
-    .map((r) => ({ from: r.start_ms, to: r.start_ms + r.duration_ms }))
-    .sort((a, b) => a.from - b.from);
+  const work = rows.map((r) => ({ from: r.start_ms, to: r.start_ms + r.duration_ms })).sort((a, b) => a.from - b.from);
   const found: Gap[] = [];
-  let covered = work[0]?.to ?? 0;
-  for (const { from, to } of work.slice(1)) {
+  let covered = 0;
+  for (const { from, to } of work) {
     if (from - covered >= least) found.push({ start_ms: covered, duration_ms: from - covered, approval: endedByDecision(rows, from) });
     covered = Math.max(covered, to);
   }

@@ -52,7 +52,9 @@ function UserView({ entry, content, timestamp }: { entry: Entry; content: readon
   return (
     <article class="message" data-role="user" aria-label="You">
       <Head who="You" timestamp={timestamp} note={entry.posted === undefined ? undefined : entry.posted} />
-      <div class="user-text">{textOf(content)}</div>
+      <div class="user-text">
+        <Plain text={textOf(content)} />
+      </div>
     </article>
   );
 }

@@ -12,12 +12,13 @@ import { ThemeButton } from "./theme-button.tsx";
 
 export function Shell() {
   const rail = useSignal(false);
+  const { link } = useApp();
   const [path] = useLocation();
   useEffect(() => {
     rail.value = false;
   }, [path]);
   return (
-    <div class="shell" data-rail={rail.value ? "open" : "closed"}>
+    <div class="shell" data-rail={rail.value ? "open" : "closed"} data-link={link.value}>
       <a class="skip" href="#message">
         Skip to the message box
       </a>

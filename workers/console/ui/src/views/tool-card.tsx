@@ -88,7 +88,7 @@ function CallView({ id, args, call }: { id: string; args: unknown; call: CallSta
             Reason: <Plain text={denied.reason} />
           </p>
         )}
-        {call.text !== undefined && <Part title="Result" text={indented(call.text)} />}
+        {call.text !== undefined && denied === undefined && <Part title="Result" text={indented(call.text)} />}
         {call.text === undefined && <p class="muted">No result yet.</p>}
       </div>
     </details>

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isOver } from "../model/calls.ts";
+import type { Entry } from "../model/transcript.ts";
 import type { SessionStore } from "../session-store.ts";
 import { useApp } from "./context.ts";
 import { LiveView, MessageView } from "./message.tsx";
@@ -9,6 +10,10 @@ import { LooseApprovals } from "./tool-card.tsx";
 import { Welcome } from "./welcome.tsx";
 
 const NEAR_PX = 24;
+
+/** A message that waits in line stands below what the running turn still says. */
+const isQueued = (entry: Entry) => entry.posted === "queued";
+const hasStarted = (entry: Entry) => !isQueued(entry);
 
 export function Transcript({ store }: { store: SessionStore }) {
   const view = store.view.value;
@@ -45,7 +50,7 @@ export function Transcript({ store }: { store: SessionStore }) {
         onPointerUp={byHand}
       >
         {empty && <Welcome store={store} />}
-        {view.entries.map((entry) => (
+        {view.entries.filter(hasStarted).map((entry) => (
           <MessageView key={entry.key} entry={entry} view={view} store={store} />
         ))}
         {view.live.map((live) => (
@@ -57,6 +62,9 @@ export function Transcript({ store }: { store: SessionStore }) {
             <span class="spinner" aria-hidden="true" /> working
           </p>
         )}
+        {view.entries.filter(isQueued).map((entry) => (
+          <MessageView key={entry.key} entry={entry} view={view} store={store} />
+        ))}
       </div>
       {!stuck.value && (
         <button

@@ -127,7 +127,7 @@ function Hatch({ gaps, total }: { gaps: readonly Gap[]; total: number }) {
 
 function Axis({ total, gaps }: { total: number; gaps: readonly Gap[] }) {
   return (
-    <div class="axis" aria-hidden="true">
+    <div class="axis" aria-hidden="true" data-gaps={gaps.length > 0}>
       <span class="row-name muted">span · worker</span>
       <span class="track">
         {[0, 0.25, 0.5, 0.75, 1].map((at) => (
@@ -139,6 +139,7 @@ function Axis({ total, gaps }: { total: number; gaps: readonly Gap[] }) {
           <span
             key={gap.start_ms}
             class="gap-label"
+            data-narrow={gap.duration_ms / total < 0.12}
             style={{ insetInlineStart: percent(gap.start_ms, total), width: percent(gap.duration_ms, total) }}
           >
             {gap.approval ? "waited for a decision" : "waited"} {duration(gap.duration_ms)}
