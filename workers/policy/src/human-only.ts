@@ -15,6 +15,7 @@ const HUMAN_ONLY: readonly { readonly pattern: string; readonly except?: readonl
   { pattern: "worker::*", except: ["worker::list"] },
   { pattern: "configuration::set" },
   { pattern: "harness::trigger" },
+  { pattern: "http::static" },
   { pattern: "ui::*" },
 ];
 
