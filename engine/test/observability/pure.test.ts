@@ -72,6 +72,25 @@ test("the store stays within its bounds; the oldest trace gives way and the loss
   expect(store.dropped).toBe(6 + 16);
 });
 
+test("the patter of a live stream is shown in part, with what hangs below it, and never kept for long", () => {
+  const store = new SpanStore();
+  const lasting: string[] = [];
+  const kept = new SpanStore({ changed: (_id, changed) => void (changed && lasting.push(changed.span_id)) });
+  for (const target of [store, kept]) {
+    target.put(span("step", null), "w");
+    for (let n = 0; n < 200; n += 1) {
+      target.put(span(`set${n}`, "step", { name: "call stream::set" }), "w");
+      target.put(span(`push${n}`, `set${n}`, { name: "stream_triggers" }), "w");
+      target.put(span(`run${n}`, `push${n}`, { name: "execute x::y" }), "w");
+    }
+  }
+  expect(store.count).toBe(1 + 60);
+  expect(buildTree(store.trace("t1"))).toHaveLength(1);
+  expect(flat(buildTree(store.trace("t1"))).some((node) => node.name === "(not recorded)")).toBe(false);
+  expect(store.dropped).toBe(0);
+  expect(lasting).toEqual(["step"]);
+});
+
 const list = (input: object) => tracesList.input.parse(input);
 const SPANS = [
   span("r1", null, { name: "Alpha", attributes: [["iii.session.id", "s1"]] }),

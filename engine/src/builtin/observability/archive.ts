@@ -15,6 +15,11 @@ export interface ArchiveDeps {
   readonly log: Logger;
 }
 
+/** Without captured payloads: they make most of a span's size and are worth little after a restart. */
+function lean(span: StoredSpan): StoredSpan {
+  return { ...span, events: span.events.filter((event) => !event.name.startsWith("iii.invocation.")) };
+}
+
 export class Archive {
   readonly #deps: ArchiveDeps;
   /** Traces that belong to a session, with the keys of their rows. */
@@ -86,7 +91,7 @@ export class Archive {
       return;
     }
     this.#keys(span.trace_id).add(key);
-    this.#dirty.set(key, JSON.stringify(span));
+    this.#dirty.set(key, JSON.stringify(lean(span)));
   }
 
   #drop(trace_id: string): void {

@@ -50,7 +50,7 @@ class Observability implements Telemetry, Builtin {
   constructor(options: { max_spans?: number }) {
     this.spans = new SpanStore({
       ...options,
-      changed: (trace_id, span) => this.#archive?.note(trace_id, span, () => this.spans.trace(trace_id)),
+      changed: (trace_id, span) => this.#archive?.note(trace_id, span, () => this.spans.lasting(trace_id)),
     });
   }
 

@@ -1,6 +1,7 @@
 // Spans in memory, bounded. The oldest trace gives way; what a dead process left open is closed as lost.
 import { cleanSpan } from "./clean.ts";
 import type { StoredSpan } from "./contract.ts";
+import { QuietSpans } from "./quiet.ts";
 
 export const LOST = "iii.span.lost";
 
@@ -26,6 +27,7 @@ export function lose(span: StoredSpan, now_nano: number): StoredSpan {
 }
 
 export class SpanStore {
+  readonly #quiet = new QuietSpans();
   readonly #traces = new Map<string, Map<string, StoredSpan>>();
   /** Open spans by the connection that must end them. */
   readonly #open = new Map<string, Map<string, StoredSpan>>();
@@ -54,6 +56,7 @@ export class SpanStore {
   put(raw: StoredSpan, source: string): void {
     const trace = this.#traces.get(raw.trace_id) ?? new Map<string, StoredSpan>();
     const known = trace.get(raw.span_id);
+    if (this.#quiet.judge(raw)?.shown === false) return;
     if (known !== undefined && raw.pending === true) return;
     if (known === undefined && trace.size >= this.#maxPerTrace) {
       this.#dropped += 1;
@@ -64,7 +67,7 @@ export class SpanStore {
     this.#traces.set(span.trace_id, trace);
     trace.set(span.span_id, span);
     if (known === undefined) this.#count += 1;
-    this.#changed(span.trace_id, span);
+    this.#tell(span);
     this.#evict(span.trace_id);
   }
 
@@ -80,6 +83,11 @@ export class SpanStore {
 
   trace(trace_id: string): readonly StoredSpan[] {
     return [...(this.#traces.get(trace_id)?.values() ?? [])];
+  }
+
+  /** The spans of a trace that are worth keeping for long. */
+  lasting(trace_id: string): readonly StoredSpan[] {
+    return this.trace(trace_id).filter((span) => !this.#quiet.has(span));
   }
 
   all(): readonly StoredSpan[] {
@@ -114,7 +122,11 @@ export class SpanStore {
     const trace = this.#traces.get(span.trace_id);
     if (trace?.has(span.span_id) !== true) return;
     trace.set(span.span_id, span);
-    this.#changed(span.trace_id, span);
+    this.#tell(span);
+  }
+
+  #tell(span: StoredSpan): void {
+    if (!this.#quiet.has(span)) this.#changed(span.trace_id, span);
   }
 
   #evict(keep: string): void {
@@ -131,6 +143,7 @@ export class SpanStore {
     this.#count -= trace?.size ?? 0;
     for (const span of trace?.values() ?? []) this.#release(span);
     this.#traces.delete(trace_id);
+    this.#quiet.forget(trace_id);
     this.#changed(trace_id, undefined);
   }
 }
