@@ -40,8 +40,10 @@ function sendable(message: AssistantMessage): ContentBlock[] {
   const unfinished = message.stop_reason === "error" || message.stop_reason === "aborted";
   const seen = new Set<string>();
   return message.content.filter((block) => {
+    // Thinking that was cut may lack part of its signature; a call that was cut must not look like one that was made.
+    if (unfinished) return block.type === "text" || block.type === "image";
     if (!isCall(block)) return true;
-    if (unfinished || seen.has(block.id)) return false;
+    if (seen.has(block.id)) return false;
     seen.add(block.id);
     return true;
   });

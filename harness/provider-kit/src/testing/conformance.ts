@@ -94,10 +94,15 @@ export function conformance<W extends z.ZodType, S, C extends ProviderSettings>(
     expect(single.events).toEqual(whole.events);
   });
 
-  test.each(recordings)("$title: CRLF, lone CR, comments and unknown events change nothing", async (recording) => {
+  test.each(recordings)("$title: CRLF, lone CR, no space, comments and unknown events change nothing", async (recording) => {
     const whole = await from(recording, [bytes(recording.sse)]);
     const noisy = recording.sse.replaceAll("\n\n", '\n\n: keep-alive\n\nevent: novelty\ndata: {"type":"novelty","nested":{"a":1}}\n\n');
-    for (const variant of [recording.sse.replaceAll("\n", "\r\n"), recording.sse.replaceAll("\n", "\r"), noisy]) {
+    for (const variant of [
+      recording.sse.replaceAll("\n", "\r\n"),
+      recording.sse.replaceAll("\n", "\r"),
+      recording.sse.replaceAll("data: ", "data:"),
+      noisy,
+    ]) {
       expect((await from(recording, [bytes(variant)])).events).toEqual(whole.events);
     }
     expect((await from(recording, [bytes(noisy)])).unknown_events).toBeGreaterThan(0);
