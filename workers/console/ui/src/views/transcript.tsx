@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isOver } from "../model/calls.ts";
-import type { Entry } from "../model/transcript.ts";
+import type { Entry, View } from "../model/transcript.ts";
 import type { SessionStore } from "../session-store.ts";
 import { useApp } from "./context.ts";
 import { LiveView, MessageView } from "./message.tsx";
@@ -18,20 +18,7 @@ const hasStarted = (entry: Entry) => !isQueued(entry);
 export function Transcript({ store }: { store: SessionStore }) {
   const view = store.view.value;
   const { pending } = useApp();
-  const box = useRef<HTMLDivElement>(null);
-  const stuck = useSignal(true);
-
-  useLayoutEffect(() => {
-    if (stuck.value && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  }, [view, pending.value, stuck.value]);
-
-  // Only a person's own scrolling changes whether the end is followed.
-  const byHand = () => {
-    requestAnimationFrame(() => {
-      const node = box.current;
-      if (node !== null) stuck.value = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
-    });
-  };
+  const { box, stuck, byHand, onRegion } = useFollow(view, pending.value);
   const empty = store.loaded.value && view.entries.length === 0 && view.live.length === 0;
   const working = !isOver(view.turn) && view.live.length === 0 && view.turn?.state !== "function_awaiting_approval";
   return (
@@ -46,8 +33,8 @@ export function Transcript({ store }: { store: SessionStore }) {
         tabIndex={0}
         onWheel={byHand}
         onTouchMove={byHand}
-        onKeyUp={byHand}
-        onPointerUp={byHand}
+        onKeyUp={onRegion}
+        onPointerUp={onRegion}
       >
         {empty && <Welcome store={store} />}
         {view.entries.filter(hasStarted).map((entry) => (
@@ -79,4 +66,32 @@ export function Transcript({ store }: { store: SessionStore }) {
       )}
     </div>
   );
+}
+
+/** Follows the end of the transcript until the reader scrolls away from it. */
+function useFollow(view: View, pending: readonly unknown[]) {
+  const box = useRef<HTMLDivElement>(null);
+  const stuck = useSignal(true);
+
+  // Whoever posts wants to see what comes of it.
+  const posting = view.entries.some((entry) => entry.posted === "sending");
+  useLayoutEffect(() => {
+    if (posting) stuck.value = true;
+  }, [posting, stuck]);
+  useLayoutEffect(() => {
+    if (stuck.value && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [view, pending, stuck.value]);
+
+  // Only a person's own scrolling changes whether the end is followed.
+  const byHand = () => {
+    requestAnimationFrame(() => {
+      const node = box.current;
+      if (node !== null) stuck.value = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
+    });
+  };
+  /** The scroll bar and the scrolling keys act on the region itself; what happens inside of it is not scrolling. */
+  const onRegion = (event: Event) => {
+    if (event.target === box.current) byHand();
+  };
+  return { box, stuck, byHand, onRegion };
 }

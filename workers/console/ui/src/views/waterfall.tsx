@@ -12,6 +12,7 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
   const open = useSignal<string | null>(null);
   const { rows, quiet } = shownRows(timeline.rows, collapsed.value, all.value);
   const chosen = timeline.rows.find((row) => row.span.span_id === open.value);
+  const parents = new Set(rows.map((row) => row.parent));
   const fold = (id: string) => {
     const next = new Set(collapsed.value);
     if (!next.delete(id)) next.add(id);
@@ -45,7 +46,7 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
         {rows.map((row) => (
           <li key={row.span.span_id} class="row" data-state={row.state} data-open={row.span.span_id === open.value}>
             <span class="row-name" style={{ paddingInlineStart: `${Math.min(row.depth, 24) * 12}px` }}>
-              <Fold row={row} collapsed={collapsed.value.has(row.span.span_id)} fold={fold} />
+              <Fold row={row} open={parents.has(row.span.span_id)} collapsed={collapsed.value.has(row.span.span_id)} fold={fold} />
               <button
                 type="button"
                 class="row-button"
@@ -68,8 +69,8 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
   );
 }
 
-function Fold({ row, collapsed, fold }: { row: Row; collapsed: boolean; fold: (id: string) => void }) {
-  if (row.children === 0) return <span class="fold" />;
+function Fold({ row, open, collapsed, fold }: { row: Row; open: boolean; collapsed: boolean; fold: (id: string) => void }) {
+  if (!open && !collapsed) return <span class="fold" />;
   return (
     <button
       type="button"
