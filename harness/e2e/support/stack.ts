@@ -8,7 +8,7 @@ import { connect, type Iii, type TriggerOptions } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 
 export const REPO = fileURLToPath(new URL("../../..", import.meta.url));
-const MAIN = join(REPO, "harness/src/main.ts");
+const MAIN = join(REPO, "harness/bin/iii.js");
 
 export interface StackOptions {
   /** Text of config.yaml, or a change of the shipped one. Default: the shipped one. */
@@ -39,6 +39,8 @@ export interface Stack extends AsyncDisposable {
   pid(which: Which): Promise<number>;
   /** SIGKILL, and waits until the process is gone. Killing the engine ends everything; see `restart`. */
   kill9(which: Which): Promise<void>;
+  /** Waits until the engine, killed by someone else, and all it had started are gone. */
+  ended(): Promise<void>;
   /** A new engine on the same data, config and ports, after `kill9("engine")` or `stop()`. */
   restart(env?: Record<string, string>): Promise<Stack>;
   /** Ctrl+C, and waits for the exit code. */
@@ -190,10 +192,12 @@ class RealStack implements Stack {
     const pid = await this.pid(which);
     process.kill(pid, "SIGKILL");
     await until(`the end of ${which}`, () => !isAlive(pid) || undefined);
-    if (which === "engine") {
-      await this.iii.close({ drain_ms: 0 });
-      await until("the end of what the engine had started", () => processesOf(this.folder).length === 0 || undefined, 20_000);
-    }
+    if (which === "engine") await this.ended();
+  }
+
+  async ended(): Promise<void> {
+    await this.iii.close({ drain_ms: 0 });
+    await until("the end of the engine and what it had started", () => processesOf(this.folder).length === 0 || undefined, 20_000);
   }
 
   async restart(env: Record<string, string> = {}): Promise<Stack> {
