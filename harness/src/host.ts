@@ -1,4 +1,5 @@
 // The shared host process: loads bundled workers as the supervisor asks, each on a connection of its own. One that fails leaves the rest up.
+import { flushCompileCache } from "node:module";
 import { type BundledWorker, HostCommand, type HostReport } from "@iii/engine/supervisor";
 import { connect, startWorker, systemClock, systemRandom, toBusError, type WorkerDefinition } from "@iii/sdk";
 import { createLogger, wsDialer } from "@iii/sdk/run";
@@ -49,7 +50,14 @@ async function stop(name: string): Promise<void> {
 function inTurn(name: string, work: () => Promise<HostReport>): void {
   const before = turns.get(name) ?? Promise.resolve();
   const done = before.then(work).catch((error: unknown): HostReport => ({ type: "failed", name, reason: toBusError(error).message }));
-  turns.set(name, done.then(report));
+  turns.set(name, done.then(report).then(saveCompiled));
+}
+
+let saving: NodeJS.Timeout | undefined;
+/** What was compiled is kept for the next start, also when this process is killed. */
+function saveCompiled(): void {
+  clearTimeout(saving);
+  saving = setTimeout(flushCompileCache, 1_000).unref();
 }
 
 function obey(value: unknown): void {

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The `iii` command: reads the command line, runs one command, exits with a code that says how it went.
 import { createLogger } from "@iii/sdk/run";
 import { Command, CommanderError } from "commander";

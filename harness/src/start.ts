@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
+import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
 import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, type Engine, type Store, upgradeHandler } from "@iii/engine";
 import type { StackConfig } from "@iii/engine/config";
@@ -90,6 +91,7 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
   const dataFolder = resolve(where.context.root, config.engine.data);
   await mkdir(dataFolder, { recursive: true });
   const supervisor = supervisorBuiltin({
+    expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context),
     spawner: processSpawner,
     onLine: (name, _stream, text) => options.note(`${name.padEnd(18)} ${text}`),
@@ -190,6 +192,7 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));
     await settled(parts.supervisor, systemClock);
     showBanner(options, config, parts, { url, httpUrl });
+    flushCompileCache();
     return { url, httpUrl, stop };
   } catch (error) {
     await stop();

@@ -9,6 +9,8 @@ import { type Announced, Supervisor } from "./supervisor.ts";
 const OWNER = "iii-supervisor";
 
 export interface SupervisorOptions {
+  /** Names that health waits for until the plan has been launched. */
+  readonly expected: readonly string[];
   readonly source: PlanSource;
   readonly spawner: Spawner;
   readonly onLine?: (process: string, stream: "stdout" | "stderr", text: string) => void;
@@ -43,6 +45,7 @@ function healthOf(host: EngineHost, supervisor: Supervisor): HealthReport {
 export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin {
   let supervisor: Supervisor | undefined;
   let host: EngineHost | undefined;
+  let launched = false;
 
   return {
     name: "supervisor",
@@ -60,10 +63,14 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       return { stop: () => own.stopAll() };
     },
     halt: async () => supervisor?.stopAll(),
-    launch: (plan) => supervisor?.startAll(plan),
+    launch: (plan) => {
+      launched = true;
+      supervisor?.startAll(plan);
+    },
     health: () => {
       if (host === undefined || supervisor === undefined) throw new Error("the supervisor is not installed");
-      return healthOf(host, supervisor);
+      if (launched) return healthOf(host, supervisor);
+      return { status: "starting", workers: [], waiting: [...options.expected], failed: [], durability: host.store.durability };
     },
     get hostPid() {
       return supervisor?.hostPid;

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+// Turns the compile cache on before the first TypeScript file is read, which halves the start and saves the type stripper's memory.
+// JavaScript, because a TypeScript file would need the stripper to say so.
+import { enableCompileCache } from "node:module";
+import { fileURLToPath } from "node:url";
+
+const folder = process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL("../../node_modules/.cache/iii-compile", import.meta.url));
+enableCompileCache(folder);
+// The processes that this one starts use it from their first file on.
+process.env.NODE_COMPILE_CACHE = folder;
+await import("../src/main.ts");
