@@ -83,9 +83,11 @@ export function conformance<W extends z.ZodType, S, C extends ProviderSettings>(
   test.each(recordings)("$title: the same bytes split at every offset give the same events", async (recording) => {
     const all = bytes(recording.sse);
     const whole = await from(recording, [all]);
+    // Compared as text first: a deep comparison per offset would take most of the time.
+    const told = JSON.stringify(whole.events);
     for (let at = 0; at <= all.length; at += 1) {
       const split = await from(recording, [all.subarray(0, at), all.subarray(at)]);
-      expect(split.events, `split at ${at}`).toEqual(whole.events);
+      if (JSON.stringify(split.events) !== told) expect(split.events, `split at ${at}`).toEqual(whole.events);
     }
     const single = await from(
       recording,
