@@ -14,7 +14,8 @@ const ASSIGNED =
   /((?:api[_-]?key|secret|token|passw(?:or)?d|authorization|access[_-]?key)["']?\s*[:=]\s*["']?)(?!Bearer\b|Basic\b)([^\s"',;&}\]]{4,})/gi;
 
 /** Cheap: most text has nothing that the patterns above could match. */
-const SUSPECT = /sk-|gh[pousr]_|AKIA|AIza|xox|eyJ|PRIVATE KEY|bearer|basic|key|secret|token|passw|authorization/i;
+const SUSPECT =
+  /\bsk-|\bgh[pousr]_|\bAKIA|\bAIza|\bxox|\beyJ|PRIVATE KEY|\b(?:bearer|basic)\s|(?:key|secret|token|passw(?:or)?d|authorization)["']?\s*[:=]/i;
 
 /** Text with everything that looks like a secret replaced. */
 export function redactText(text: string): string {
@@ -62,40 +63,48 @@ export interface Capture {
   readonly truncated: boolean;
 }
 
-/** A payload as it may stand in a trace: redacted JSON of at most `limit` characters. Stops reading once it has enough. */
-export function capture(value: unknown, limit = 4_096): Capture {
-  const budget = { left: limit * 2 };
-  const json = JSON.stringify(redact(shorten(value, budget, 0))) ?? "null";
+/** A payload as it may stand in a trace: redacted JSON of at most `limit` characters. Stops reading once it has enough. Never throws. */
+export function capture(value: unknown, limit = 2_048): Capture {
+  const budget = { left: limit };
+  const json = JSON.stringify(excerpt(value, budget, 0)) ?? "null";
   const truncated = budget.left <= 0 || json.length > limit;
   return { json: json.length > limit ? json.slice(0, limit) : json, truncated };
 }
 
-/** A copy that leaves out what the budget does not cover, so that a large payload costs no more than its captured part. */
-function shorten(value: unknown, budget: { left: number }, depth: number): unknown {
-  if (budget.left <= 0) return "…";
-  budget.left -= 8;
-  if (typeof value === "string") {
-    const room = Math.max(0, budget.left);
-    budget.left -= value.length;
-    return value.length > room ? `${value.slice(0, room)}…` : value;
-  }
-  if (typeof value !== "object" || value === null || depth >= MAX_DEPTH || value instanceof Uint8Array || value instanceof Error)
-    return value;
-  if (Array.isArray(value)) return shortenList(value, budget, depth);
+interface Budget {
+  left: number;
+}
+
+/** Redacts like `redact`, but leaves out what the budget does not cover: a large payload costs no more than its captured part. */
+function excerpt(value: unknown, budget: Budget, depth: number): unknown {
+  if (typeof value === "string") return excerptText(value, budget);
+  budget.left -= 4;
+  if (typeof value !== "object" || value === null) return redact(value);
+  if (depth >= MAX_DEPTH || value instanceof Uint8Array || value instanceof Error) return redact(value, depth);
+  if (Array.isArray(value)) return excerptList(value, budget, depth);
   const copy: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     if (budget.left <= 0) break;
-    budget.left -= key.length;
-    copy[key] = shorten(item, budget, depth + 1);
+    budget.left -= key.length + 4;
+    const item = (value as Record<string, unknown>)[key];
+    copy[key] = isSecretKey(key) && hides(item) ? REDACTED : excerpt(item, budget, depth + 1);
   }
   return copy;
 }
 
-function shortenList(list: readonly unknown[], budget: { left: number }, depth: number): unknown[] {
+/** Redacted before it is cut, with some way to spare: half a secret at the cut would not be known as one. */
+function excerptText(text: string, budget: Budget): string {
+  const room = Math.max(0, budget.left);
+  budget.left -= text.length + 2;
+  if (text.length <= room) return redactText(text);
+  return `${redactText(text.slice(0, room + 512)).slice(0, room)}…`;
+}
+
+function excerptList(list: readonly unknown[], budget: Budget, depth: number): unknown[] {
   const copy: unknown[] = [];
   for (const item of list) {
     if (budget.left <= 0) break;
-    copy.push(shorten(item, budget, depth + 1));
+    copy.push(excerpt(item, budget, depth + 1));
   }
   return copy;
 }

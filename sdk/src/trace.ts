@@ -1,7 +1,6 @@
 // OpenTelemetry for one process: started once, before the first connection. The engine never loads this.
 
 import { context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import type { NodeSDK } from "@opentelemetry/sdk-node";
 import type { ActiveSpan, SpanSink, SpanStart } from "./client/spans.ts";
 import type { Logger } from "./log-port.ts";
 import type { Dialer } from "./ports.ts";
@@ -37,15 +36,15 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Process
   const env = options.env ?? process.env;
   if (isOff(env["OTEL_ENABLED"]) || isOn(env["OTEL_SDK_DISABLED"])) return OFF;
   // Loaded here, not at import: it costs a third of a second.
-  const [sdkModule, transformer] = await Promise.all([import("@opentelemetry/sdk-node"), import("@opentelemetry/otlp-transformer")]);
+  const { NodeSDK } = await import("@opentelemetry/sdk-node");
   const link = new TelemetryLink({ dialer: options.dialer, clock: systemClock, random: systemRandom });
   const exporter = new SpanExporter({
     link,
-    serializer: transformer.JsonTraceSerializer,
+    service: options.service,
     collector: collectorUrl(env),
     headers: collectorHeaders(env),
   });
-  const sdk: NodeSDK = new sdkModule.NodeSDK({
+  const sdk = new NodeSDK({
     serviceName: options.service,
     spanProcessors: [exporter],
     autoDetectResources: false,

@@ -1,10 +1,10 @@
 // Where finished and started OpenTelemetry spans go: batched into OTLP JSON, to the engine
 // (which redacts all it takes in) and, redacted here, to a collector if one is asked for.
 
-import type { JsonTraceSerializer as Serializer } from "@opentelemetry/otlp-transformer";
 import type { NodeSDK } from "@opentelemetry/sdk-node";
 import { isSecretKey, REDACTED, redactText } from "../redact.ts";
 import { type TelemetryLink, telemetryFrame } from "./link.ts";
+import { type OtlpSpan, traceRequest } from "./otlp.ts";
 
 export type SpanProcessor = NonNullable<NonNullable<ConstructorParameters<typeof NodeSDK>[0]>["spanProcessors"]>[number];
 type ReadableSpan = Parameters<SpanProcessor["onEnd"]>[0];
@@ -15,7 +15,8 @@ const MAX_BATCH = 512;
 
 export interface ExporterOptions {
   readonly link: TelemetryLink;
-  readonly serializer: typeof Serializer;
+  /** Who made the spans that no worker made. */
+  readonly service: string;
   /** A collector's traces endpoint, when the standard environment names one. */
   readonly collector: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -28,7 +29,6 @@ export interface ExporterOptions {
 export class SpanExporter implements SpanProcessor {
   readonly #options: ExporterOptions;
   readonly #started = new Map<string, StartedSpan>();
-  readonly #resources = new Resources();
   #ended: ReadableSpan[] = [];
   #timer: NodeJS.Timeout | undefined;
   #snapshotDue = false;
@@ -58,7 +58,6 @@ export class SpanExporter implements SpanProcessor {
     this.#ended = [];
     if (batch.length === 0) return;
     const json = this.#encode(batch, false);
-    if (json === undefined) return;
     this.#options.link.send(telemetryFrame("OTLP", json));
     await this.#collect(json);
   }
@@ -73,19 +72,26 @@ export class SpanExporter implements SpanProcessor {
     this.#started.clear();
     if (running.length === 0) return;
     const json = this.#encode(running, true);
-    if (json !== undefined) this.#options.link.send(telemetryFrame("OTLP", json));
+    this.#options.link.send(telemetryFrame("OTLP", json));
   }
 
-  #encode(spans: readonly ReadableSpan[], running: boolean): Uint8Array | undefined {
-    return this.#options.serializer.serializeRequest(spans.map((span) => present(span, running, this.#resources.of(span))));
+  #encode(spans: readonly ReadableSpan[], running: boolean): string {
+    const services = new Map<string, OtlpSpan[]>();
+    for (const span of spans) {
+      const service = String(span.attributes[SERVICE] ?? this.#options.service);
+      const members = services.get(service) ?? [];
+      members.push(present(span, running));
+      services.set(service, members);
+    }
+    return traceRequest(services);
   }
 
   /** A collector that is away loses spans, never work. */
-  async #collect(json: Uint8Array): Promise<void> {
+  async #collect(json: string): Promise<void> {
     const { collector, headers } = this.#options;
     if (collector === undefined) return;
     try {
-      const body = redactOtlp(new TextDecoder().decode(json));
+      const body = redactOtlp(json);
       const signal = AbortSignal.timeout(5_000);
       await fetch(collector, { method: "POST", headers: { "content-type": "application/json", ...headers }, body, signal });
     } catch {
@@ -97,48 +103,27 @@ export class SpanExporter implements SpanProcessor {
 /** The attribute by which a span says which worker of the process made it. Becomes `service.name` on the way out. */
 export const SERVICE = "iii.service";
 
-type Resource = ReadableSpan["resource"];
+/** Seconds and nanoseconds as one number's text: it does not fit a double. */
+const nanos = ([seconds, rest]: readonly [number, number]): string => `${seconds}${String(rest).padStart(9, "0")}`;
 
-/** One resource per worker of the process; the serializer groups by identity. */
-class Resources {
-  readonly #known = new Map<string, Resource>();
-
-  of(span: ReadableSpan): Resource {
-    const service = span.attributes[SERVICE];
-    if (typeof service !== "string") return span.resource;
-    const known = this.#known.get(service);
-    if (known !== undefined) return known;
-    const resource: Resource = {
-      attributes: { ...span.resource.attributes, "service.name": service },
-      merge: (other) => other ?? resource,
-      getRawAttributes: () => Object.entries(resource.attributes),
-    };
-    this.#known.set(service, resource);
-    return resource;
-  }
-}
-
-/** A plain copy: of a running span it has no end yet. */
-function present(span: ReadableSpan, running: boolean, resource: Resource): ReadableSpan {
+/** Of a running span only what names and places it: the rest comes with its end. */
+function present(span: ReadableSpan, running: boolean): OtlpSpan {
+  const { traceId, spanId } = span.spanContext();
   const { [SERVICE]: _, ...attributes } = span.attributes;
   return {
+    trace_id: traceId,
+    span_id: spanId,
+    parent_span_id: span.parentSpanContext?.spanId,
     name: span.name,
-    kind: span.kind,
-    spanContext: () => span.spanContext(),
-    ...(span.parentSpanContext === undefined ? {} : { parentSpanContext: span.parentSpanContext }),
-    startTime: span.startTime,
-    endTime: running ? [0, 0] : span.endTime,
-    status: span.status,
+    kind: span.kind + 1,
+    start: nanos(span.startTime),
+    end: running ? "0" : nanos(span.endTime),
     attributes,
-    links: [...span.links],
-    events: [...span.events],
-    duration: running ? [0, 0] : span.duration,
-    ended: !running,
-    resource,
-    instrumentationScope: span.instrumentationScope,
-    droppedAttributesCount: span.droppedAttributesCount,
-    droppedEventsCount: span.droppedEventsCount,
-    droppedLinksCount: span.droppedLinksCount,
+    events: running ? [] : span.events.map((event) => ({ name: event.name, time: nanos(event.time), attributes: event.attributes ?? {} })),
+    links: running
+      ? []
+      : span.links.map(({ context, attributes: more }) => ({ trace_id: context.traceId, span_id: context.spanId, attributes: more ?? {} })),
+    status: span.status,
   };
 }
 

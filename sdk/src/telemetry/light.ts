@@ -3,6 +3,7 @@ import type { ActiveSpan, SpanSink, SpanStart } from "../client/spans.ts";
 import type { Clock, Dialer, Random } from "../ports.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { TelemetryLink, telemetryFrame } from "./link.ts";
+import { type OtlpSpan, traceRequest } from "./otlp.ts";
 import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
 
 export interface LightSpansOptions {
@@ -19,14 +20,11 @@ interface Recorded {
   readonly parent: string | undefined;
   readonly start: number;
   readonly spec: SpanStart;
-  readonly events: { timeUnixNano: string; name: string; attributes: object[] }[];
+  readonly events: { time: string; name: string; attributes: Readonly<Record<string, string>> }[];
 }
 
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 const nanos = (ms: number): string => `${Math.round(ms)}000000`;
-const pairs = (attributes: Readonly<Record<string, string>>): object[] =>
-  Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } }));
-
 /** Sends its spans over a telemetry wire of its own. */
 export class LightSpans implements SpanSink {
   readonly payloads: boolean;
@@ -57,7 +55,7 @@ export class LightSpans implements SpanSink {
     this.#send(span, undefined, undefined);
     return {
       traceparent: formatTraceparent({ trace_id: span.trace_id, span_id: span.span_id, sampled: true }),
-      event: (name, attributes) => void span.events.push({ timeUnixNano: nanos(this.#clock.now()), name, attributes: pairs(attributes) }),
+      event: (name, attributes) => void span.events.push({ time: nanos(this.#clock.now()), name, attributes }),
       end: (error) => {
         if (!ended) this.#send(span, this.#clock.now(), error);
         ended = true;
@@ -71,20 +69,19 @@ export class LightSpans implements SpanSink {
   }
 
   #send(span: Recorded, end: number | undefined, error: { code: string; message: string } | undefined): void {
-    const record = {
-      traceId: span.trace_id,
-      spanId: span.span_id,
-      parentSpanId: span.parent,
+    const record: OtlpSpan = {
+      trace_id: span.trace_id,
+      span_id: span.span_id,
+      parent_span_id: span.parent,
       name: span.spec.name,
       kind: KINDS[span.spec.kind],
-      startTimeUnixNano: nanos(span.start),
-      endTimeUnixNano: end === undefined ? "0" : nanos(end),
-      attributes: pairs(span.spec.attributes),
+      start: nanos(span.start),
+      end: end === undefined ? "0" : nanos(end),
+      attributes: span.spec.attributes,
       events: span.events,
+      links: [],
       status: error === undefined ? { code: end === undefined ? 0 : 1 } : { code: 2, message: `${error.code}: ${error.message}` },
     };
-    const resource = { attributes: pairs({ "service.name": this.#service }) };
-    const body = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "@iii/sdk" }, spans: [record] }] }] };
-    this.#link.send(telemetryFrame("OTLP", JSON.stringify(body)));
+    this.#link.send(telemetryFrame("OTLP", traceRequest(new Map([[this.#service, [record]]]))));
   }
 }

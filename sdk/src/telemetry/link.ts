@@ -47,10 +47,6 @@ export class TelemetryLink {
 const encoder = new TextEncoder();
 
 /** One telemetry frame. */
-export function telemetryFrame(kind: "OTLP" | "LOGS" | "MTRC", json: string | Uint8Array): Uint8Array {
-  const body = typeof json === "string" ? encoder.encode(json) : json;
-  const frame = new Uint8Array(body.byteLength + 4);
-  frame.set(encoder.encode(kind));
-  frame.set(body, 4);
-  return frame;
+export function telemetryFrame(kind: "OTLP" | "LOGS" | "MTRC", json: string): Uint8Array {
+  return encoder.encode(kind + json);
 }

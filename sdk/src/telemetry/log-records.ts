@@ -4,26 +4,12 @@ import type { Logger } from "../log-port.ts";
 import type { Clock } from "../ports.ts";
 import { redact, redactText } from "../redact.ts";
 import { type TelemetryLink, telemetryFrame } from "./link.ts";
+import { keyValues } from "./otlp.ts";
 import { parseTraceparent } from "./traceparent.ts";
 
 const BATCH_MS = 100;
 const SEVERITY = { info: 9, warn: 13, error: 17 } as const;
 type Level = keyof typeof SEVERITY;
-
-interface OtlpValue {
-  stringValue?: string;
-  doubleValue?: number;
-  boolValue?: boolean;
-}
-
-/** Attributes are primitives: what is nested becomes JSON text. */
-function otlpValue(value: unknown): OtlpValue {
-  if (typeof value === "number") return { doubleValue: value };
-  if (typeof value === "boolean") return { boolValue: value };
-  return { stringValue: typeof value === "string" ? value : (JSON.stringify(value) ?? "") };
-}
-
-const pairs = (fields: object): object[] => Object.entries(fields).map(([key, value]) => ({ key, value: otlpValue(value) }));
 
 export class LogRecords {
   readonly #link: TelemetryLink;
@@ -57,7 +43,7 @@ export class LogRecords {
     const batch = this.#batch;
     this.#batch = new Map();
     const resourceLogs = [...batch].map(([service, logRecords]) => ({
-      resource: { attributes: pairs({ "service.name": service }) },
+      resource: { attributes: keyValues({ "service.name": service }) },
       scopeLogs: [{ scope: { name: "@iii/sdk" }, logRecords }],
     }));
     if (resourceLogs.length > 0) this.#link.send(telemetryFrame("LOGS", JSON.stringify({ resourceLogs })));
@@ -72,7 +58,7 @@ export class LogRecords {
       severityNumber: SEVERITY[level],
       severityText: level.toUpperCase(),
       body: { stringValue: redactText(message) },
-      attributes: pairs(redact(fields) as object),
+      attributes: keyValues(redact(fields) as Record<string, unknown>),
       ...(context === undefined ? {} : { traceId: context.trace_id, spanId: context.span_id }),
     };
     this.#batch.set(service, [...(this.#batch.get(service) ?? []), record]);
