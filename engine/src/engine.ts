@@ -27,6 +27,8 @@ export interface EngineOptions {
 
 export interface Engine {
   readonly host: EngineHost;
+  /** The largest message a wire may carry. */
+  readonly max_frame_bytes: number;
   /** HTTP status of an upgrade to this path: 101, or why not (400, 404, 503). */
   check(path: string): number;
   /** Takes a wire that has opened on `path`; undefined when no wire may open there. */
@@ -65,6 +67,7 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
 
   return {
     host,
+    max_frame_bytes: config.limits.max_frame_bytes,
     check,
     accept(path, wire, meta = {}) {
       if (check(path) !== 101) return undefined;

@@ -8,10 +8,8 @@ import type { Engine } from "../engine.ts";
 export interface UpgradeOptions {
   /** What stands before the bus paths on this listener. The engine itself also strips one `/ws`. */
   readonly prefix?: string;
-  readonly max_frame_bytes?: number;
 }
 
-const MAX_FRAME_BYTES = 64 * 1_048_576;
 const REASONS: Readonly<Record<number, string>> = { 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable" };
 
 function refuse(socket: Duplex, status: number): void {
@@ -77,7 +75,7 @@ export function upgradeHandler(
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: options.max_frame_bytes ?? MAX_FRAME_BYTES,
+    maxPayload: engine.max_frame_bytes,
     maxFragments: 1_024,
     clientTracking: false,
   });
