@@ -6,6 +6,7 @@ export {
   type Plan,
   type PlanSource,
   type ProcessSpec,
+  type Spawner,
   type WorkerPlan,
 } from "./builtin/supervisor/port.ts";
 export { type SupervisorBuiltin, supervisorBuiltin } from "./builtin/supervisor/register.ts";

@@ -11,8 +11,8 @@ export interface BannerFacts {
   readonly health: HealthReport;
   /** Whether the page is among the workers that run. */
   readonly console: boolean;
-  /** Whether a demo model answers, and whether it is the only one that needs no key. */
-  readonly demo: boolean;
+  /** What runs that name no model use. */
+  readonly model: string | undefined;
   readonly allowAll: boolean;
 }
 
@@ -21,6 +21,10 @@ const PROMISES: Readonly<Record<string, string>> = {
   relaxed: "relaxed: what was acknowledged survives a crash of any process, not a loss of power",
   memory: "memory: NOTHING survives the end of this process",
 };
+
+function modelText(model: string): string {
+  return model === "demo" ? "demo: made-up replies, no key needed; try 'say hello'" : model;
+}
 
 export function banner(facts: BannerFacts): string {
   const { health } = facts;
@@ -39,7 +43,7 @@ export function banner(facts: BannerFacts): string {
   for (const { name, reason } of health.failed) lines.push(row("", pc.red(`${name} cannot start: ${reason}`)));
   const late = health.waiting.filter((name) => !health.failed.some((failed) => failed.name === name));
   if (late.length > 0) lines.push(row("", pc.yellow(`still starting: ${late.join(", ")}`)));
-  if (facts.demo) lines.push(row("model", "demo: replies come from a script, no key needed; try 'say hello'"));
+  if (facts.model !== undefined) lines.push(row("model", modelText(facts.model)));
   if (facts.allowAll) lines.push(row("policy", pc.yellow("allow_all: every tool call runs without asking")));
   lines.push("", `  ${pc.dim("Ctrl+C stops everything")}`, "");
   return lines.join("\n");

@@ -11,6 +11,7 @@ import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, sup
 import { BusError, type Clock, type Logger, systemClock, systemRandom } from "@iii/sdk";
 import { banner } from "./banner.ts";
 import { watchConfig } from "./config-file.ts";
+import { endLeftovers, notingSpawner } from "./leftovers.ts";
 import { bundledFile, type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
 
@@ -90,10 +91,13 @@ interface Where {
 async function assemble(options: StartOptions, config: StackConfig, where: Where): Promise<Parts> {
   const dataFolder = resolve(where.context.root, config.engine.data);
   await mkdir(dataFolder, { recursive: true });
+  const noted = join(dataFolder, "processes.json");
+  const left = endLeftovers(noted);
+  if (left > 0) options.note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context),
-    spawner: processSpawner,
+    spawner: notingSpawner(processSpawner, noted),
     onLine: (name, _stream, text) => options.note(`${name.padEnd(18)} ${text}`),
   });
   const http = httpBuiltin({
@@ -141,9 +145,14 @@ function isAllowAll(config: StackConfig): boolean {
   return config.workers.some((entry) => entry.enabled && entry.config["policy"] === "allow_all");
 }
 
+/** What runs that name no model use, as some worker's config says. */
+function defaultModel(config: StackConfig): string | undefined {
+  const models = config.workers.filter((entry) => entry.enabled).map((entry) => entry.config["default_model"]);
+  return models.find((model) => typeof model === "string");
+}
+
 function showBanner(options: StartOptions, config: StackConfig, parts: Parts, urls: { url: string; httpUrl: string }): void {
   const health = parts.supervisor.health();
-  const names = config.workers.filter((entry) => entry.enabled).map((entry) => entry.name);
   options.out(
     banner({
       version: VERSION,
@@ -152,7 +161,7 @@ function showBanner(options: StartOptions, config: StackConfig, parts: Parts, ur
       dataFile: parts.dataFolder,
       health,
       console: health.workers.includes("console"),
-      demo: names.some((name) => config.workers.find((entry) => entry.name === name)?.config["demo"] === true),
+      model: defaultModel(config),
       allowAll: isAllowAll(config),
     }),
   );

@@ -63,7 +63,7 @@ function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequ
 
 function write(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
   if (response.destroyed) return;
-  const body = answer.body === undefined ? Buffer.alloc(0) : Buffer.from(answer.body as string);
+  const body = typeof answer.body === "string" ? Buffer.from(answer.body) : (answer.body ?? new Uint8Array());
   for (const [name, value] of answer.headers) response.appendHeader(name, value);
   // A body that was not read to its end would be taken for the next request.
   if (!request.complete) response.setHeader("connection", "close");

@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { processSpawner } from "@iii/engine/supervisor";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { endLeftovers, notingSpawner } from "../src/leftovers.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "iii-left-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const file = () => join(folder, "processes.json");
+
+/** A process that nothing but a signal ends. */
+function sleeper() {
+  const ended = Promise.withResolvers<string | null>();
+  const spec = { argv: ["sleep", "60"], env: { PATH: process.env["PATH"] ?? "" }, cwd: folder, ipc: false };
+  const events = { exit: (info: { signal: string | null }) => ended.resolve(info.signal), line: () => undefined, message: () => undefined };
+  const child = notingSpawner(processSpawner, file()).spawn(spec, events);
+  return { child, ended: ended.promise };
+}
+
+test("what an earlier engine left running is ended at the next start", async () => {
+  const { ended } = sleeper();
+  expect(endLeftovers(file())).toBe(1);
+  expect(await ended).toBe("SIGKILL");
+});
+
+test("a pid that now belongs to another process is left alone", async () => {
+  const { child, ended } = sleeper();
+  writeFileSync(file(), JSON.stringify([{ pid: child.pid, born: "1" }]));
+  expect(endLeftovers(file())).toBe(0);
+  child.kill("SIGKILL");
+  await ended;
+});
+
+test("no file, or a broken one, is nothing to do", () => {
+  expect(endLeftovers(file())).toBe(0);
+  writeFileSync(file(), "{");
+  expect(endLeftovers(file())).toBe(0);
+});
