@@ -8,6 +8,8 @@ import type { Engine } from "../engine.ts";
 export interface UpgradeOptions {
   /** What stands before the bus paths on this listener. The engine itself also strips one `/ws`. */
   readonly prefix?: string;
+  /** Default: what the engine's config says. */
+  readonly max_frame_bytes?: number;
 }
 
 const REASONS: Readonly<Record<number, string>> = { 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 503: "Service Unavailable" };
@@ -75,7 +77,7 @@ export function upgradeHandler(
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
-    maxPayload: engine.max_frame_bytes,
+    maxPayload: options.max_frame_bytes ?? engine.max_frame_bytes,
     maxFragments: 1_024,
     clientTracking: false,
   });
