@@ -4,7 +4,7 @@ import type { ErrorBody } from "../errors.ts";
 import { BusError, toBusError, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock, Timer } from "../ports.ts";
-import type { InvokeFunctionFrame } from "../protocol/frames.ts";
+import type { CallContext, InvokeFunctionFrame } from "../protocol/frames.ts";
 import { capture } from "../redact.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage, parseBaggage } from "./baggage.ts";
@@ -173,7 +173,7 @@ export class Executions {
     };
     this.#payload(span, "iii.invocation.input", frame.data, true);
     try {
-      const call = makeCall(frame, scope, lazy);
+      const call = new HandlerCall(frame, scope, lazy);
       const body = () => this.#deps.ambient.run(scope, async () => handler(frame.data, call));
       const result = await (span === undefined ? body() : span.run(body));
       const json = toJson(result, `the result of '${function_id}'`);
@@ -204,16 +204,37 @@ export class Executions {
   }
 }
 
-function makeCall(frame: InvokeFunctionFrame, scope: CallScope, lazy: LazySignal): Call {
-  return {
-    invocation_id: scope.invocation_id,
-    function_id: frame.function_id,
-    metadata: frame.metadata,
-    context: frame.context,
-    get signal() {
-      return lazy.signal;
-    },
-    traceparent: scope.traceparent,
-    baggage: formatBaggage(scope.baggage),
-  };
+/** What a handler is told. A class, because one is made for every call and most are never looked at. */
+class HandlerCall implements Call {
+  readonly #frame: InvokeFunctionFrame;
+  readonly #scope: CallScope;
+  readonly #lazy: LazySignal;
+
+  constructor(frame: InvokeFunctionFrame, scope: CallScope, lazy: LazySignal) {
+    this.#frame = frame;
+    this.#scope = scope;
+    this.#lazy = lazy;
+  }
+
+  get invocation_id(): string {
+    return this.#scope.invocation_id;
+  }
+  get function_id(): string {
+    return this.#frame.function_id;
+  }
+  get metadata(): unknown {
+    return this.#frame.metadata;
+  }
+  get context(): CallContext | undefined {
+    return this.#frame.context;
+  }
+  get signal(): AbortSignal {
+    return this.#lazy.signal;
+  }
+  get traceparent(): string | undefined {
+    return this.#scope.traceparent;
+  }
+  get baggage(): string | undefined {
+    return formatBaggage(this.#scope.baggage);
+  }
 }
