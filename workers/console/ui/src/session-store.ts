@@ -58,7 +58,7 @@ export class SessionStore {
   async #read(): Promise<void> {
     const { iii, browser_id, session_id } = this.#deps;
     try {
-      const live = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", { browser_id, session_id, since: 0 });
+      const live = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", { browser_id, session_id, ...this.#from() });
       const [tree, turn] = await Promise.all([
         call<typeof Session.sessionMessages>(iii, "session-tree::messages", { session_id }).catch(emptyWhenUnknown),
         call<typeof Turn.turnGetState>(iii, "turn::get_state", { session_id }),
@@ -71,6 +71,13 @@ export class SessionStore {
     } catch (error) {
       this.problem.value = advice(error);
     }
+  }
+
+  /** Where to read events from: all of them when a running turn must be rebuilt, else only what is new. */
+  #from(): { since: number; epoch?: string } {
+    const { cursor, turn, stale } = this.view.value;
+    if (!this.loaded.value || stale || !isOver(turn) || cursor.epoch === undefined) return { since: 0 };
+    return { since: cursor.seq, epoch: cursor.epoch };
   }
 
   /** Asks for what was missed since the cursor. Also renews the subscription, should its keeper have restarted. */

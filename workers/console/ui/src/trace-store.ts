@@ -12,8 +12,6 @@ export interface TraceRow {
   readonly start_ms: number;
 }
 
-export type TraceStore = ReturnType<typeof openTraces>;
-
 export function openTraces(iii: Iii, session_id: string) {
   const list = signal<readonly TraceRow[] | null>(null);
   const roots = signal<readonly TraceSpan[] | null>(null);

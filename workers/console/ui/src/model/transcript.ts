@@ -23,6 +23,8 @@ export interface View {
   /** Messages that are complete: late deltas of theirs are ignored. */
   readonly settled: ReadonlySet<string>;
   readonly calls: ReadonlyMap<string, CallState>;
+  /** Calls that stand in a finished message; their results are shown there. */
+  readonly asked: ReadonlySet<string>;
   readonly turn: TurnStateView | null;
   readonly cursor: Cursor;
   /** The events no longer add up: the snapshot must be read again. */
@@ -45,6 +47,7 @@ export const EMPTY: View = {
   live: [],
   settled: new Set(),
   calls: new Map(),
+  asked: new Set(),
   turn: null,
   cursor: { epoch: undefined, seq: 0 },
   stale: false,
@@ -70,11 +73,13 @@ export function fromSnapshot(old: View, snapshot: Snapshot, cursor: Cursor, miss
     entries.map((entry) => entry.message),
     snapshot.turn,
   );
+  const shown = [...entries, ...kept];
   const base: View = {
-    entries: [...entries, ...kept],
+    entries: shown,
     live: [],
     settled: old.settled,
     calls: withDurations(calls, old.calls),
+    asked: new Set(shown.flatMap((entry) => askedBy(entry.message))),
     turn: snapshot.turn,
     cursor,
     stale: false,
@@ -151,12 +156,17 @@ function complete(view: View, messageId: string, message: AgentMessage): View {
   const settled = new Set(view.settled).add(messageId);
   const live = view.live.filter((other) => other.message_id !== messageId);
   if (message.role === "function_result" || view.entries.some((entry) => entry.key === key)) return { ...view, settled, live };
+  const asked = askedBy(message);
   const calls = new Map(view.calls);
-  if (message.role === "assistant") {
-    for (const block of message.content)
-      if (block.type === "function_call" && !calls.has(block.id)) calls.set(block.id, { status: "waiting" });
-  }
-  return { ...view, settled, live, calls, entries: insert(view.entries, { key, message }) };
+  for (const id of asked) if (!calls.has(id)) calls.set(id, { status: "waiting" });
+  const entries = insert(view.entries, { key, message });
+  return { ...view, settled, live, calls, asked: new Set([...view.asked, ...asked]), entries };
+}
+
+/** The ids of the calls that a message asks for. */
+function askedBy(message: AgentMessage): string[] {
+  if (message.role !== "assistant") return [];
+  return message.content.flatMap((block) => (block.type === "function_call" ? [block.id] : []));
 }
 
 /** A finished message stands before messages that were posted but have not started yet. */

@@ -1,5 +1,7 @@
 // How many calls wait for a decision, in all sessions, and the way to each.
+
 import { Link } from "wouter-preact";
+import { chatPath } from "../model/route.ts";
 import { ago, glance } from "../model/text.ts";
 import { useApp } from "./context.ts";
 
@@ -17,11 +19,7 @@ export function ApprovalsMenu() {
         <ul>
           {pending.value.map((call) => (
             <li key={`${call.session_id}/${call.function_call_id}`}>
-              <Link
-                href={`/chat/${encodeURIComponent(call.session_id)}`}
-                class="menu-row"
-                onClick={(event: MouseEvent) => close(event.currentTarget)}
-              >
+              <Link href={chatPath(call.session_id)} class="menu-row" onClick={(event: MouseEvent) => close(event.currentTarget)}>
                 <span class="mono strong">{call.function_id}</span>
                 <span class="mono muted">{glance(call.args, 60)}</span>
                 <span class="muted">asked {ago(now.value - call.requested_at)}</span>

@@ -1,7 +1,9 @@
 // One session: its head, its transcript or its trace, and the composer.
+
 import { useEffect } from "preact/hooks";
 import { Link } from "wouter-preact";
 import { isOver } from "../model/calls.ts";
+import { chatPath } from "../model/route.ts";
 import { dollars } from "../model/text.ts";
 import type { View } from "../model/transcript.ts";
 import type { SessionStore } from "../session-store.ts";
@@ -23,7 +25,7 @@ export function Chat(props: { sid: string; tab: "chat" | "trace"; trace: string 
 
 function Open({ store, tab, trace }: { store: SessionStore; tab: "chat" | "trace"; trace: string | undefined }) {
   const view = store.view.value;
-  const base = `/chat/${encodeURIComponent(store.session_id)}`;
+  const base = chatPath(store.session_id);
   return (
     <section class="chat" aria-label="Session">
       <header class="chat-head">

@@ -1,5 +1,6 @@
 // One message of the transcript, settled or still streaming.
-import type { AgentMessage, AssistantMessage, ContentBlock } from "@iii/contracts";
+import type { AssistantMessage, ContentBlock, FunctionResultMessage } from "@iii/contracts";
+import { Component } from "preact";
 import { textOf } from "../model/calls.ts";
 import type { LiveBlock, LiveMessage } from "../model/live-message.ts";
 import { dollars } from "../model/text.ts";
@@ -9,29 +10,46 @@ import { GrowingMarkdown, MarkdownView } from "./markdown-view.tsx";
 import { Plain } from "./plain.tsx";
 import { ToolCard } from "./tool-card.tsx";
 
-export function MessageView({ entry, view, store }: { entry: Entry; view: View; store: SessionStore }) {
-  const { message } = entry;
-  switch (message.role) {
-    case "user":
-      return <UserView entry={entry} content={message.content} timestamp={message.timestamp} />;
-    case "assistant":
-      return <AssistantView message={message} view={view} store={store} />;
-    case "function_result":
-      return view.entries.some((other) => asks(other.message, message.function_call_id)) ? null : (
-        <article class="message" data-role="function_result">
-          <Head who={message.function_id} timestamp={message.timestamp} />
-          <pre class="block">
-            <Plain text={textOf(message.content)} />
-          </pre>
-        </article>
-      );
-    case "custom":
-      return null;
+interface MessageProps {
+  readonly entry: Entry;
+  readonly view: View;
+  readonly store: SessionStore;
+}
+
+/** A settled message is drawn again only when what it shows has changed, so that a token costs one message and not all. */
+export class MessageView extends Component<MessageProps> {
+  override shouldComponentUpdate(next: MessageProps): boolean {
+    const { entry, view } = this.props;
+    if (next.entry !== entry) return true;
+    const still = next.view.calls === view.calls && next.view.turn === view.turn;
+    return !still && entry.message.role !== "user";
+  }
+
+  override render({ entry, view, store }: MessageProps) {
+    const { message } = entry;
+    switch (message.role) {
+      case "user":
+        return <UserView entry={entry} content={message.content} timestamp={message.timestamp} />;
+      case "assistant":
+        return <AssistantView message={message} view={view} store={store} />;
+      case "function_result":
+        return view.asked.has(message.function_call_id) ? null : <StrayResult message={message} />;
+      case "custom":
+        return null;
+    }
   }
 }
 
-function asks(message: AgentMessage, id: string): boolean {
-  return message.role === "assistant" && message.content.some((block) => block.type === "function_call" && block.id === id);
+/** A result whose call is not in the transcript. */
+function StrayResult({ message }: { message: FunctionResultMessage }) {
+  return (
+    <article class="message" data-role="function_result">
+      <Head who={message.function_id} timestamp={message.timestamp} />
+      <pre class="block">
+        <Plain text={textOf(message.content)} />
+      </pre>
+    </article>
+  );
 }
 
 function Head({ who, timestamp, note }: { who: string; timestamp?: number; note?: string | undefined }) {

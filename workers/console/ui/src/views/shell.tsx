@@ -1,8 +1,10 @@
 // The frame: top bar, session rail, and the route's view.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Redirect, Route, Switch, useLocation } from "wouter-preact";
 import { newId } from "../bus.ts";
+import { chatPath, sessionOf } from "../model/route.ts";
 import { ApprovalsMenu } from "./approvals-menu.tsx";
 import { Chat } from "./chat.tsx";
 import { useApp } from "./context.ts";
@@ -46,8 +48,8 @@ export function Shell() {
       <Sidebar />
       <main class="main">
         <Switch>
-          <Route path="/chat/:sid/trace/:tid?">{({ sid, tid }) => <Chat key={sid} sid={sid} tab="trace" trace={tid} />}</Route>
-          <Route path="/chat/:sid">{({ sid }) => <Chat key={sid} sid={sid} tab="chat" trace={undefined} />}</Route>
+          <Route path="/chat/:sid/trace/:tid?">{({ sid, tid }) => <Chat key={sid} sid={sessionOf(sid)} tab="trace" trace={tid} />}</Route>
+          <Route path="/chat/:sid">{({ sid }) => <Chat key={sid} sid={sessionOf(sid)} tab="chat" trace={undefined} />}</Route>
           <Route path="/new">
             <Fresh />
           </Route>
@@ -64,11 +66,11 @@ export function Shell() {
 function Home() {
   const { sessions, sessionsProblem } = useApp();
   const newest = sessions.value?.[0];
-  if (newest !== undefined) return <Redirect to={`/chat/${encodeURIComponent(newest.session_id)}`} replace />;
+  if (newest !== undefined) return <Redirect to={chatPath(newest.session_id)} replace />;
   if (sessions.value !== null || sessionsProblem.value !== null) return <Fresh />;
   return <p class="empty">Connecting to the engine…</p>;
 }
 
 function Fresh() {
-  return <Redirect to={`/chat/${newId()}`} replace />;
+  return <Redirect to={chatPath(newId())} replace />;
 }

@@ -1,5 +1,7 @@
 // The session rail: newest first, what waits for a decision marked.
+
 import { Link, useLocation } from "wouter-preact";
+import { chatPath } from "../model/route.ts";
 import { ago, headline } from "../model/text.ts";
 import { useApp } from "./context.ts";
 
@@ -25,7 +27,7 @@ export function Sidebar() {
       {rows.length === 0 && sessions.value !== null && <p class="empty small">No sessions yet. Post a message to start one.</p>}
       <ul class="rail-list">
         {rows.map((row) => {
-          const href = `/chat/${encodeURIComponent(row.session_id)}`;
+          const href = chatPath(row.session_id);
           const here = path === href || path.startsWith(`${href}/`);
           const count = waiting.get(row.session_id) ?? 0;
           return (

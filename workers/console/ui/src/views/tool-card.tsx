@@ -39,12 +39,7 @@ export function ToolCard({ block, view, store }: { block: FunctionCallBlock; vie
 
 /** Approval cards whose call is not in the transcript yet. */
 export function LooseApprovals({ view, store }: { view: View; store: SessionStore }) {
-  const shown = new Set(
-    view.entries.flatMap(({ message }) =>
-      message.role === "assistant" ? message.content.flatMap((block) => (block.type === "function_call" ? [block.id] : [])) : [],
-    ),
-  );
-  const loose = useParked(view, store).filter((call) => !shown.has(call.function_call_id));
+  const loose = useParked(view, store).filter((call) => !view.asked.has(call.function_call_id));
   return (
     <>
       {loose.map((call) => (

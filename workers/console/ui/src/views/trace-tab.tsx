@@ -1,8 +1,10 @@
 // The traces of a session, one per turn, and the one that is looked at as a tree with bars.
+
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Link } from "wouter-preact";
 import { isOver, textOf } from "../model/calls.ts";
+import { chatPath } from "../model/route.ts";
 import { headline } from "../model/text.ts";
 import { timeline, traceIdOf } from "../model/trace-tree.ts";
 import type { View } from "../model/transcript.ts";
@@ -59,7 +61,7 @@ function TraceList(props: { rows: readonly TraceRow[] | null; chosen: string | u
       {props.rows.map((row) => (
         <Link
           key={row.trace_id}
-          href={`/chat/${encodeURIComponent(props.session_id)}/trace/${row.trace_id}`}
+          href={`${chatPath(props.session_id)}/trace/${row.trace_id}`}
           class="trace-link"
           aria-current={row.trace_id === props.chosen ? "page" : undefined}
         >
