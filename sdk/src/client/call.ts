@@ -27,7 +27,7 @@ export function readCall(
   return target;
 }
 
-export function isVoid(request: TriggerRequest): boolean {
+function isVoid(request: TriggerRequest): boolean {
   return request.action?.type === "void";
 }
 

@@ -7,11 +7,11 @@ import type { Clock, Random } from "../ports.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { type Ambient, processAmbient } from "./ambient.ts";
-import { type CallDeps, isVoid, prepareCall, readCall } from "./call.ts";
+import { type CallDeps, prepareCall, readCall } from "./call.ts";
 import { Channels } from "./channel.ts";
 import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts";
 import { Connection } from "./connection.ts";
-import { frameText } from "./encode.ts";
+import { frameText, parseFrame } from "./encode.ts";
 import { Executions } from "./execution.ts";
 import type { Channel, ConnectionState, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
 import { type Announcement, announcementOf, type Client, type ConnectOptions } from "./options.ts";
@@ -41,7 +41,6 @@ class BusClient implements Client {
   readonly #channels: Channels;
   readonly #callDeps: CallDeps;
   readonly #listeners = new Set<(state: ConnectionState) => void>();
-  readonly #decoder = new TextDecoder();
   /** Calls made while the connection was down; `id` is undefined for calls that want no reply. */
   #queue: { id: string | undefined; text: string }[] = [];
   #announcement: Announcement | undefined;
@@ -101,20 +100,12 @@ class BusClient implements Client {
   ): Promise<z.output<O>>;
   trigger<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
   trigger<T = unknown>(request: TriggerRequest): Promise<T>;
-  async trigger(target: FunctionDefinition | string | TriggerRequest, payload?: unknown, options?: TriggerOptions): Promise<unknown> {
-    const request = readCall(target, payload, options);
-    if (this.#connection.phase === "closed") throw new BusError("disconnected", `'${request.function_id}' was called on a closed client`);
-    if (request.signal?.aborted === true) throw new BusError("cancelled", `'${request.function_id}' was cancelled before it was sent`);
-    const call = prepareCall(request, this.#callDeps);
-    this.#admit(request.function_id);
-    if (isVoid(request) || call.invocation_id === undefined) return void this.#sendCall(undefined, call.text);
-    const answer = this.#pending.add(call.invocation_id, request.function_id, {
-      timeout_ms: call.timeout_ms,
-      signal: request.signal,
-      onCancel: (invocation_id) => this.#send({ type: "cancel", invocation_id }),
-    });
-    this.#sendCall(call.invocation_id, call.text);
-    return answer;
+  trigger(target: FunctionDefinition | string | TriggerRequest, payload?: unknown, options?: TriggerOptions): Promise<unknown> {
+    try {
+      return this.#call(readCall(target, payload, options));
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
   }
 
   registerFunction(id: string, handler: Handler, options: RegisterOptions = {}): Registration {
@@ -230,6 +221,26 @@ class BusClient implements Client {
     this.#connection.send(frameText(frame));
   }
 
+  /** @throws BusError when the call cannot leave. */
+  #call(request: TriggerRequest): Promise<unknown> {
+    const { function_id, signal } = request;
+    if (this.#connection.phase === "closed") throw new BusError("disconnected", `'${function_id}' was called on a closed client`);
+    if (signal?.aborted === true) throw new BusError("cancelled", `'${function_id}' was cancelled before it was sent`);
+    const call = prepareCall(request, this.#callDeps);
+    this.#admit(function_id);
+    if (call.invocation_id === undefined) {
+      this.#sendCall(undefined, call.text);
+      return Promise.resolve();
+    }
+    const answer = this.#pending.add(call.invocation_id, function_id, {
+      timeout_ms: call.timeout_ms,
+      signal,
+      onCancel: (invocation_id) => this.#send({ type: "cancel", invocation_id }),
+    });
+    this.#sendCall(call.invocation_id, call.text);
+    return answer;
+  }
+
   /** @throws BusError `too_many_in_flight` when the queue of a connection that is down is full. */
   #admit(function_id: string): void {
     if (this.#connection.phase === "open" || this.#queue.length < MAX_QUEUED) return;
@@ -246,7 +257,7 @@ class BusClient implements Client {
   }
 
   #receive(data: Uint8Array): void {
-    const frame = this.#parse(data);
+    const frame = parseFrame(data, this.#log);
     if (frame === undefined) return;
     switch (frame.type) {
       case "invokefunction":
@@ -268,16 +279,6 @@ class BusClient implements Client {
         this.#log.error({ ...frame.error }, "the engine refused this connection");
         return;
       default:
-    }
-  }
-
-  #parse(data: Uint8Array): Frame | undefined {
-    try {
-      const frame = JSON.parse(this.#decoder.decode(data)) as Frame;
-      return typeof frame === "object" && frame !== null ? frame : undefined;
-    } catch (cause) {
-      this.#log.warn({ err: cause, bytes: data.byteLength }, "a frame that is not JSON was ignored");
-      return undefined;
     }
   }
 

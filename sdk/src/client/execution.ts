@@ -7,9 +7,9 @@ import type { Clock, Timer } from "../ports.ts";
 import type { CallContext, InvokeFunctionFrame } from "../protocol/frames.ts";
 import { capture } from "../redact.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
-import { type Baggage, formatBaggage, parseBaggage } from "./baggage.ts";
+import { formatBaggage, parseBaggage } from "./baggage.ts";
 import { callAttributes } from "./call-ids.ts";
-import { toJson } from "./encode.ts";
+import { isThenable, toJson } from "./encode.ts";
 import type { ActiveSpan, SpanSink } from "./spans.ts";
 
 export interface ExecutionDeps {
@@ -27,6 +27,14 @@ type Outcome = { readonly error: ErrorBody } | { readonly json: string | undefin
 
 /** Sends one answer: the head of the frame, and the JSON text of its `result`. */
 export type Answer = (head: object, json: string | undefined) => void;
+
+/** One run of a handler. */
+interface Run {
+  readonly function_id: string;
+  readonly scope: CallScope;
+  readonly span: ActiveSpan | undefined;
+  readonly lazy: LazySignal;
+}
 
 interface Running {
   readonly cancel: (reason: string) => void;
@@ -79,6 +87,7 @@ export class Executions {
   readonly #deps: ExecutionDeps;
   readonly #running = new Map<string, Running>();
   readonly #recent = new Set<string>();
+  #voids = 0;
 
   constructor(deps: ExecutionDeps) {
     this.#deps = deps;
@@ -130,19 +139,38 @@ export class Executions {
     await Promise.all([...this.#running.values()].map((running) => running.done));
   }
 
+  /** A handler that answers at once costs no promise. */
   #start(frame: InvokeFunctionFrame, handler: Handler, reply: (outcome: Outcome) => void): void {
-    const lazy = new LazySignal(this.#deps.clock, frame.context?.deadline_ms ?? null);
-    const key = frame.invocation_id ?? `void:${this.#deps.clock.now()}:${this.#running.size}`;
-    const done = this.#run(frame, handler, lazy).then((outcome) => {
-      lazy.release();
+    const key = frame.invocation_id ?? `void:${++this.#voids}`;
+    const run = this.#begin(frame);
+    let value: unknown;
+    try {
+      const call = new HandlerCall(frame, run.scope, run.lazy);
+      const body = (): unknown => this.#deps.ambient.run(run.scope, () => handler(frame.data, call));
+      value = run.span === undefined ? body() : run.span.run(body);
+    } catch (thrown) {
+      this.#remember(key);
+      reply(this.#failed(run, thrown));
+      return;
+    }
+    if (!isThenable(value)) {
+      this.#remember(key);
+      reply(this.#succeeded(run, value));
+      return;
+    }
+    const finish = (outcome: Outcome): void => {
       // Only this run's own entry: after a reconnect the map belongs to another connection's calls.
       if (this.#running.get(key) === entry) {
         this.#running.delete(key);
         this.#remember(key);
       }
       reply(outcome);
-    });
-    const entry: Running = { cancel: (reason) => lazy.abort(reason), done };
+    };
+    const done = Promise.resolve(value).then(
+      (result: unknown) => finish(this.#succeeded(run, result)),
+      (thrown: unknown) => finish(this.#failed(run, thrown)),
+    );
+    const entry: Running = { cancel: (reason) => run.lazy.abort(reason), done };
     this.#running.set(key, entry);
   }
 
@@ -155,46 +183,50 @@ export class Executions {
     }
   }
 
-  /** Never rejects: whatever the handler does becomes an answer. */
-  async #run(frame: InvokeFunctionFrame, handler: Handler, lazy: LazySignal): Promise<Outcome> {
-    const { function_id } = frame;
+  #begin(frame: InvokeFunctionFrame): Run {
+    const { function_id, traceparent } = frame;
+    const { spans, owner, clock } = this.#deps;
+    const traced = spans !== undefined || traceparent !== undefined;
     const incoming = parseBaggage(frame.baggage);
-    const attributes =
-      this.#deps.spans === undefined && frame.traceparent === undefined ? {} : callAttributes(function_id, frame.data, incoming);
-    const baggage: Baggage = { ...incoming, ...attributes };
-    const span = this.#deps.spans?.start({ name: `execute ${function_id}`, kind: "internal", traceparent: frame.traceparent, attributes });
+    const attributes = traced ? callAttributes(function_id, frame.data, incoming) : {};
+    const span = spans?.start({ name: `execute ${function_id}`, kind: "internal", traceparent, attributes });
     const scope: CallScope = {
-      owner: this.#deps.owner,
+      owner,
       invocation_id: frame.invocation_id ?? "",
       origin: frame.context?.origin,
-      traceparent: span?.traceparent ?? frame.traceparent,
-      baggage,
+      traceparent: span?.traceparent ?? traceparent,
+      baggage: traced ? { ...incoming, ...attributes } : incoming,
       running: true,
     };
     this.#payload(span, "iii.invocation.input", frame.data, true);
-    try {
-      const call = new HandlerCall(frame, scope, lazy);
-      const body = () => this.#deps.ambient.run(scope, async () => handler(frame.data, call));
-      const result = await (span === undefined ? body() : span.run(body));
-      const json = toJson(result, `the result of '${function_id}'`);
-      this.#payload(span, "iii.invocation.output", result, true);
-      span?.end();
-      return { json };
-    } catch (thrown) {
-      return { error: this.#failed(function_id, thrown, span) };
-    } finally {
-      scope.running = false;
-    }
+    return { function_id, scope, span, lazy: new LazySignal(clock, frame.context?.deadline_ms ?? null) };
   }
 
-  #failed(function_id: string, thrown: unknown, span: ActiveSpan | undefined) {
+  #succeeded(run: Run, result: unknown): Outcome {
+    let json: string | undefined;
+    try {
+      json = toJson(result, `the result of '${run.function_id}'`);
+    } catch (thrown) {
+      return this.#failed(run, thrown);
+    }
+    run.scope.running = false;
+    run.lazy.release();
+    this.#payload(run.span, "iii.invocation.output", result, true);
+    run.span?.end();
+    return { json };
+  }
+
+  #failed(run: Run, thrown: unknown): Outcome {
+    const { function_id, span } = run;
+    run.scope.running = false;
+    run.lazy.release();
     const error = toBusError(thrown);
     if (!(thrown instanceof BusError)) this.#deps.log.error({ function_id, err: thrown }, "a handler failed");
     this.#payload(span, "iii.invocation.output", { error: error.message }, false);
     const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
     span?.event("exception", { "exception.type": error.code, "exception.message": error.message, "exception.stacktrace": stack });
     span?.end({ code: error.code, message: error.message });
-    return toWire(error);
+    return { error: toWire(error) };
   }
 
   #payload(span: ActiveSpan | undefined, name: string, value: unknown, ok: boolean): void {

@@ -10,6 +10,7 @@ import {
   responseFormat,
 } from "../define.ts";
 import { BusError } from "../errors.ts";
+import { isThenable } from "./encode.ts";
 
 /** The engine names the caller inside object payloads; a definition's schema does not know that key. */
 function withoutCallerId(data: unknown): unknown {
@@ -18,21 +19,24 @@ function withoutCallerId(data: unknown): unknown {
   return rest;
 }
 
+/** @throws BusError `serialization_error` naming the field that a handler got wrong. */
+function checkOutput(definition: FunctionDefinition, output: unknown): unknown {
+  const checked = definition.output.safeParse(output);
+  if (checked.success) return checked.data;
+  const issue = checked.error.issues[0];
+  const field = issue === undefined || issue.path.length === 0 ? "the result" : `'${issue.path.join(".")}'`;
+  const reason = issue?.message ?? "unknown reason";
+  throw new BusError("serialization_error", `${definition.id} returned something it must not: ${field}: ${reason}`);
+}
+
 export function serveDefinition<I extends z.ZodType, O extends z.ZodType>(
   definition: FunctionDefinition<I, O>,
   handler: Handler<z.output<I>, z.input<O>>,
 ): { run: Handler; options: RegisterOptions } {
-  const run = async (data: unknown, call: Call): Promise<unknown> => {
-    const input = parsePayload(definition.input, withoutCallerId(data), definition.id);
-    const output = await handler(input, call);
-    const checked = definition.output.safeParse(output);
-    if (checked.success) return checked.data;
-    const issue = checked.error.issues[0];
-    const field = issue === undefined || issue.path.length === 0 ? "the result" : `'${issue.path.join(".")}'`;
-    throw new BusError(
-      "serialization_error",
-      `${definition.id} returned something it must not: ${field}: ${issue?.message ?? "unknown reason"}`,
-    );
+  const check = (output: unknown): unknown => checkOutput(definition, output);
+  const run = (data: unknown, call: Call): unknown => {
+    const output = handler(parsePayload(definition.input, withoutCallerId(data), definition.id), call);
+    return isThenable(output) ? output.then(check) : check(output);
   };
   const options: RegisterOptions = {
     description: definition.about,
