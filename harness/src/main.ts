@@ -38,7 +38,9 @@ program
   .option("-c, --config <file>", "the configuration file (default: III_CONFIG, else config.yaml)")
   .action(async (options: { config?: string }) => {
     const { runUntilSignal } = await import("./start-command.ts");
-    const log = createLogger({ name: "engine", level: process.env["III_LOG_LEVEL"] ?? "warn" });
+    const { logLine } = await import("./log-line.ts");
+    const destination = { write: (line: string) => streams.err(`${logLine("engine", line.trimEnd())}\n`) };
+    const log = createLogger({ name: "engine", level: process.env["III_LOG_LEVEL"] ?? "warn", destination });
     await runUntilSignal({ configPath: configPath(options.config, process.env), env: process.env, log, out: streams.out });
   });
 

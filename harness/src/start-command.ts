@@ -16,7 +16,6 @@ export async function runUntilSignal(options: RunOptions): Promise<void> {
   let stack: Promise<Stack> | undefined;
   let stopping = false;
   const stop = () => {
-    // Groups of the workers end with their stdin, so leaving at once leaves nothing behind.
     if (stopping) process.exit(130);
     stopping = true;
     process.stderr.write("stopping; once more ends it at once\n");

@@ -12,6 +12,7 @@ import { BusError, type Clock, type Logger, systemClock, systemRandom } from "@i
 import { banner } from "./banner.ts";
 import { watchConfig } from "./config-file.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
+import { logLine } from "./log-line.ts";
 import { bundledFile, type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
 
@@ -93,12 +94,14 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
   await mkdir(dataFolder, { recursive: true });
   const noted = join(dataFolder, "processes.json");
   const left = endLeftovers(noted);
+  // However this process ends, nothing that it started stays.
+  process.once("exit", () => endLeftovers(noted));
   if (left > 0) options.note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context),
     spawner: notingSpawner(processSpawner, noted),
-    onLine: (name, _stream, text) => options.note(`${name.padEnd(18)} ${text}`),
+    onLine: (name, _stream, text) => options.note(logLine(name, text)),
   });
   const http = httpBuiltin({
     max_body_bytes: config.engine.limits.max_body_bytes,
