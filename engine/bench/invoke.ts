@@ -152,11 +152,12 @@ async function main(): Promise<void> {
     );
   }
   await iii.close({ drain_ms: 0 });
-  for (const child of [...workers, engine, relay]) child.kill();
-  process.exit(0);
+  for (const child of [...workers, engine, relay]) child.disconnect();
 }
 
 const [role = "", arg = ""] = process.argv.slice(2);
 const play = roles[role];
-if (play !== undefined) await play(arg);
-else await main();
+if (play !== undefined) {
+  process.on("disconnect", () => process.exit(0));
+  await play(arg);
+} else await main();
