@@ -33,7 +33,10 @@ export class Walk {
   readonly #running = new Map<string, Running>();
   readonly #abortAsked = Promise.withResolvers<"abort">();
   readonly #stopped = Promise.withResolvers<"stop">();
+  readonly #drainAsked = Promise.withResolvers<"drain">();
   #stopping = false;
+  #draining = false;
+  #drainSeen = false;
   #reason: string | undefined;
   #record: TurnRecord | undefined;
   #rev = 0;
@@ -66,8 +69,20 @@ export class Walk {
     this.#stopped.resolve("stop");
   }
 
+  /** The process is shutting down: running calls may end, and no model is asked any more. The step will be delivered again. */
+  drain(): void {
+    this.#draining = true;
+    this.#drainAsked.resolve("drain");
+  }
+
+  /** Whether this walk was told to leave its turn to a later delivery. */
+  get leaving(): boolean {
+    return this.#stopping || this.#draining;
+  }
+
   async run(): Promise<WalkEnd> {
-    const [record, abort] = await Promise.all([this.#deps.store.record(this.#sid), this.#deps.store.abort(this.#sid)]);
+    const { store } = this.#deps;
+    const [record, abort] = await Promise.all([store.record(this.#sid), store.abort(this.#sid), this.#performer.prepare()]);
     if (record.value === undefined || isTerminal(record.value)) return { type: "stale" };
     this.#rev = record.rev;
     this.#abortRev = abort.rev;
@@ -87,14 +102,25 @@ export class Walk {
   }
 
   async #walk(from: string): Promise<WalkEnd> {
-    for (;;) {
-      const waiting = due(this.#current()).filter((effect) => !this.#running.has(effect.key));
-      const last = waiting.length === 0 && this.#running.size === 0;
-      if (this.#mustCommit(waiting, last) && !(await this.#commit(waiting, last))) continue;
-      if (last) return this.#wrote ? { type: "walked", from, to: this.#current().state } : { type: "stale" };
-      for (const effect of waiting) this.#start(effect);
-      await this.#next();
-    }
+    while (!(await this.#advance()));
+    return this.#wrote ? { type: "walked", from, to: this.#current().state } : { type: "stale" };
+  }
+
+  /** Commits what must be durable, starts what is due, waits for one thing to happen. True: nothing is left to do. */
+  async #advance(): Promise<boolean> {
+    const waiting = due(this.#current()).filter((effect) => !this.#running.has(effect.key));
+    const last = waiting.length === 0 && this.#running.size === 0;
+    if (this.#mustCommit(waiting, last) && !(await this.#commit(waiting, last))) return false;
+    if (last) return true;
+    if (this.#draining && !this.#hasCalls(waiting)) throw new BusError("cancelled", "the process is shutting down");
+    for (const effect of waiting) this.#start(effect);
+    await this.#next();
+    return false;
+  }
+
+  #hasCalls(waiting: readonly Effect[]): boolean {
+    const isCall = (key: string): boolean => key !== "append" && !key.startsWith("generate:");
+    return waiting.some((effect) => isCall(effect.key)) || [...this.#running.keys()].some(isCall);
   }
 
   #now(): number {
@@ -114,7 +140,7 @@ export class Walk {
     this.#record = next.record;
     this.#outs.push(...next.outs);
     this.#dirty = true;
-    if (event.type === "returned" || event.type === "probed" || event.type === "decided") this.#urgent = true;
+    if (event.type === "returned" || event.type === "probed") this.#urgent = true;
   }
 
   #aborted(reason: string): void {
@@ -132,10 +158,15 @@ export class Walk {
   /** Waits for the next thing that happens. */
   async #next(): Promise<void> {
     const outcomes = [...this.#running.values()].map((running) => running.outcome);
-    const waits: Promise<{ key: string; event: TurnEvent } | "abort" | "stop">[] = [...outcomes, this.#stopped.promise];
+    const waits: Promise<{ key: string; event: TurnEvent } | "abort" | "stop" | "drain">[] = [...outcomes, this.#stopped.promise];
     if (this.#current().abort === null) waits.push(this.#abortAsked.promise);
+    if (!this.#drainSeen) waits.push(this.#drainAsked.promise);
     const what = await Promise.race(waits);
     if (what === "stop" || this.#stopping) throw new BusError("cancelled", "the step was cancelled");
+    if (what === "drain") {
+      this.#drainSeen = true;
+      return;
+    }
     if (what === "abort") {
       this.#aborted(this.#reason ?? "aborted");
       return;

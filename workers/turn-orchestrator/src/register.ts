@@ -125,9 +125,12 @@ function sweeper(deps: Deps, steps: Steps) {
     ready() {
       void sweep();
     },
-    stop() {
+    stopping() {
       stopped = true;
       timer?.cancel();
+      steps.drain();
+    },
+    stop() {
       steps.stop();
     },
   };

@@ -169,10 +169,11 @@ function writeIndex(parts: Parts, session_id: string, transcript: "tree" | "own"
  */
 export async function startRun(payload: RunStartPayload, call: Call, deps: Deps, uuid: () => string): Promise<RunStartResult> {
   const names = nameRun(payload, uuid);
+  const checks = Promise.all([checkProvider(payload.provider, deps), checkModel(payload.provider, payload.model, deps)]);
+  checks.catch(() => undefined); // looked at below: an answer that was given before stands, whatever is connected now
   const known = await earlier(payload, names, deps);
   if (known !== undefined) return known;
-  await checkProvider(payload.provider, deps);
-  await checkModel(payload.provider, payload.model, deps);
+  await checks;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const answer = await tryAccept(payload, names, call, deps);
     if (answer !== undefined) return answer;

@@ -38,7 +38,7 @@ export class Steps {
       if (end.type === "stale") return { ok: true, skipped: true, reason: "stale" };
       return { ok: true, from_state: end.from, to_state: end.to };
     } catch (thrown) {
-      if (call.signal.aborted) throw thrown;
+      if (walk.leaving || call.signal.aborted) throw thrown; // not the step's fault: another delivery goes on
       return await this.#failed(sid, thrown);
     } finally {
       call.signal.removeEventListener("abort", stop);
@@ -49,6 +49,11 @@ export class Steps {
   /** Cancels what this process runs for the session's turn. The abort flag is durable already. */
   abort(sid: string, reason: string): void {
     this.#active.get(sid)?.walk.abort(reason);
+  }
+
+  /** Lets running calls end and leaves every turn to a later delivery. */
+  drain(): void {
+    for (const { walk } of this.#active.values()) walk.drain();
   }
 
   stop(): void {

@@ -14,6 +14,10 @@ function isMissing(thrown: unknown): boolean {
   return thrown instanceof BusError && thrown.code === "function_not_found";
 }
 
+function isUnknownSession(thrown: unknown): boolean {
+  return thrown instanceof BusError && thrown.code === "session_not_found";
+}
+
 /** The session tree is not there now: it may be starting, so the step is to be tried again. */
 function unavailable(cause: unknown): BusError {
   return new BusError("store_unavailable", "the session tree holds this session's transcript and nobody serves session-tree::* now", {
@@ -51,9 +55,8 @@ export function treeTranscript(iii: Iii): Transcript {
         try {
           return (await iii.trigger(sessionMessages, { session_id })).messages;
         } catch (thrown) {
-          if (!(thrown instanceof BusError) || thrown.code !== "session_not_found") throw thrown;
-          await iii.trigger(ensureSession, { session_id });
-          return [];
+          if (isUnknownSession(thrown)) return []; // the first append makes it
+          throw thrown;
         }
       }),
     append: (session_id, entries) =>
@@ -61,7 +64,7 @@ export function treeTranscript(iii: Iii): Transcript {
         try {
           await appendToTree(iii, session_id, entries);
         } catch (thrown) {
-          if (!(thrown instanceof BusError) || thrown.code !== "session_not_found") throw thrown;
+          if (!isUnknownSession(thrown)) throw thrown;
           await iii.trigger(ensureSession, { session_id });
           await appendToTree(iii, session_id, entries);
         }

@@ -1,9 +1,12 @@
 // What goes wrong around a turn: steps that fail, providers that come late, effects that are cut off, streams that must stay small.
 import { AGENT_EVENTS } from "@iii/contracts";
+import { createMemoryStore } from "@iii/engine";
 import { StreamEvent } from "@iii/engine/contract";
+import { testBus } from "@iii/engine/testing";
 import { BusError } from "@iii/sdk";
 import { expect, test } from "vitest";
 import { runAbort } from "../src/contract.ts";
+import { orchestrator } from "../src/register.ts";
 import { call, ended, events, gate, results, stack, start, text, tools, toyProvider, transcript, until, user } from "./rig.ts";
 
 test("a record that lost its request ends as failed with a reason, not in silence", async () => {
@@ -139,4 +142,48 @@ test("a turn with one call costs six commits of its own", async () => {
   await start(bus, "s1", [user("go")]);
   await until(bus, "s1", ended);
   expect(commits).toBe(6);
+});
+
+test("two deliveries of one session at once: the later one takes over, and the turn ends as it should", async () => {
+  const provider = toyProvider((_messages, nth) => (nth === 1 ? "hang" : [text("second")]));
+  await using bus = await stack([provider.worker]);
+  await start(bus, "s1", [user("go")]);
+  await until(bus, "s1", () => provider.seen.length === 1);
+  // Not from the queue, so it can settle no message: the turn's own message does that.
+  await bus.call("turn::step", { session_id: "s1" }).catch(() => undefined);
+  const view = await until(bus, "s1", ended);
+  expect(view).toMatchObject({ state: "stopped", stop_reason: "end", turn_count: 1 });
+  expect((await transcript(bus, "s1")).map((message) => message.role)).toEqual(["user", "assistant"]);
+});
+
+test("runs that wait in line start in order, also when the process dies in between", async () => {
+  const provider = toyProvider((messages) => [text(`answer ${messages.filter((message) => message.role === "user").length}`)]);
+  await using bus = await stack([provider.worker]);
+  for (const n of [1, 2, 3, 4]) await start(bus, "s1", [user(`question ${n}`)], { message_id: `m${n}` });
+  await bus.crash();
+  await until(bus, "s1", (view) => ended(view) && view.message_id === "m4");
+  const said = (await transcript(bus, "s1")).map(
+    (message) => message.role === "custom" || message.content[0]?.type !== "text" || message.content[0].text,
+  );
+  expect(said).toEqual([1, 2, 3, 4].flatMap((n) => [`question ${n}`, `answer ${n}`]));
+});
+
+test("a shutdown lets a running call end, asks no model any more, and the next process goes on", async () => {
+  const store = createMemoryStore();
+  const provider = toyProvider((messages) => (results(messages).length === 0 ? [call("t::once", {}, "c1")] : "hang"));
+  const toy = tools();
+  {
+    await using bus = await testBus(
+      [provider.worker, gate().worker, toy.worker, { worker: orchestrator(), config: { startup_grace_ms: 0 } }],
+      { store },
+    );
+    await start(bus, "s1", [user("go")]);
+    await until(bus, "s1", () => provider.seen.length === 2);
+  }
+  const calm = toyProvider(() => [text("done")]);
+  await using bus = await testBus([calm.worker, gate().worker, toy.worker, { worker: orchestrator(), config: { startup_grace_ms: 0 } }], {
+    store: store.reopen(),
+  });
+  expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped", stop_reason: "end", turn_count: 2 });
+  expect(toy.ledger).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 // Asks the model once: opens a channel, has the provider write into it, shows the deltas, and gives the one message it ends with.
 // Changes nothing durable. A stream that ends without its terminal frame is an error, whatever was said before.
 import { type AssistantMessage, AssistantMessageEvent, providerStream } from "@iii/contracts";
-import { type BusError, type ChannelReader, toBusError } from "@iii/sdk";
+import { BusError, type ChannelReader, toBusError } from "@iii/sdk";
 import { planCalls, uniqueCallIds } from "../calls.ts";
 import { modelMessages, usedCallIds } from "../context.ts";
 import { type Deps, pause, waitServed, whenAborted, within } from "../deps.ts";
@@ -106,37 +106,48 @@ async function pump(deps: Deps, reader: ChannelReader, updates: Updates, collect
   return undefined;
 }
 
-async function stream(ask: Ask, deps: Deps, signal: AbortSignal): Promise<Ended> {
-  const { record, request } = ask;
-  const { provider, model } = request;
-  const collected = new Collected();
-  const definition = providerStream(provider);
-  if (!(await waitServed(deps, definition.id, PROVIDER_WAIT_MS, signal)) && !signal.aborted)
-    return failed(ask, deps.clock.now(), collected, "permanent", `provider '${provider}' is not connected: nobody serves ${definition.id}`);
-  if (signal.aborted) return abortedAnswer(ask, deps.clock.now(), collected);
-  const updates = openUpdates(deps, { session_id: record.session_id, message_id: messageId(record), attempt: record.attempt });
+/** One call of the provider, with its channel. `why` is set when the call itself failed. */
+async function callProvider(ask: Ask, deps: Deps, signal: AbortSignal, updates: Updates, collected: Collected) {
+  const { model, system_prompt, provider, thinking_level, max_output_tokens } = ask.request;
   const channel = await deps.iii.createChannel();
-  const { system_prompt, thinking_level, max_output_tokens } = request;
-  const options = {
+  const messages = modelMessages(ask.entries.map((entry) => entry.message));
+  const payload = {
+    writer_ref: channel.writerRef,
+    model,
+    system_prompt,
+    messages,
+    tools: [AGENT_TRIGGER],
     ...(thinking_level === undefined ? {} : { thinking_level }),
     ...(max_output_tokens === undefined ? {} : { max_output_tokens }),
   };
-  const messages = modelMessages(ask.entries.map((entry) => entry.message));
-  const payload = { writer_ref: channel.writerRef, model, system_prompt, messages, tools: [AGENT_TRIGGER], ...options };
   let why: BusError | undefined;
-  const call = deps.iii.trigger(definition, payload, { timeout_ms: deps.config.model_timeout_ms, signal }).then(
+  const over = new AbortController();
+  const call = deps.iii.trigger(providerStream(provider), payload, { timeout_ms: deps.config.model_timeout_ms, signal }).then(
     () => undefined,
     (thrown: unknown) => {
       why = toBusError(thrown);
     },
   );
-  const cancelled = whenAborted(signal).then(() => undefined);
-  const over = call.then(() => pause(deps.clock, why === undefined ? TAIL_MS : 0, signal)).then(() => undefined);
-  const end = await Promise.race([pump(deps, channel.reader, updates, collected), over, cancelled]);
+  const tail = call.then(() => pause(deps.clock, why === undefined ? TAIL_MS : 0, over.signal)).then(() => undefined);
+  const end = await Promise.race([pump(deps, channel.reader, updates, collected), tail, whenAborted(signal).then(() => undefined)]);
   channel.reader.close();
+  if (end === undefined) await within(deps.clock, CANCEL_MS, call, () => undefined);
+  over.abort();
+  return { end, why };
+}
+
+async function stream(ask: Ask, deps: Deps, signal: AbortSignal): Promise<Ended> {
+  const { record, request } = ask;
+  const collected = new Collected();
+  const { id } = providerStream(request.provider);
+  const updates = openUpdates(deps, { session_id: record.session_id, message_id: messageId(record), attempt: record.attempt });
+  let { end, why } = await callProvider(ask, deps, signal, updates, collected);
+  if (why?.code === "function_not_found" && !signal.aborted) {
+    if (await waitServed(deps, id, PROVIDER_WAIT_MS, signal)) ({ end, why } = await callProvider(ask, deps, signal, updates, collected));
+    else why = new BusError("provider_unknown", `provider '${request.provider}' is not connected: nobody serves ${id}`);
+  }
   await updates.close();
   if (end !== undefined) return end;
-  await within(deps.clock, CANCEL_MS, call, () => undefined);
   if (signal.aborted) return abortedAnswer(ask, deps.clock.now(), collected);
   return cutOff(ask, deps.clock.now(), collected, why);
 }

@@ -18,6 +18,11 @@ export class Performer {
     this.#sid = sid;
   }
 
+  /** Reads what every effect will need. That it is missing is told when an effect needs it. */
+  async prepare(): Promise<void> {
+    this.#request = (await this.#deps.store.request(this.#sid)).value;
+  }
+
   /** New entries of the turn: they belong to the context from now on, stored or not. */
   heard(pending: readonly PendingEntry[]): void {
     if (this.#entries !== undefined) this.#entries = mergeEntries(this.#entries, pending);
@@ -31,7 +36,7 @@ export class Performer {
       case "append":
         return await this.#append(record, effect.entries.filter(held));
       default:
-        return await this.#performCall(effect.call, effect.key, await this.#place(record), signal);
+        return await this.#performCall(effect.call, effect.key, this.#place(record), signal);
     }
   }
 
@@ -52,7 +57,7 @@ export class Performer {
   }
 
   async #generate(record: TurnRecord, signal: AbortSignal): Promise<TurnEvent> {
-    const { request } = await this.#place(record);
+    const { request } = this.#place(record);
     this.#entries ??= await this.#deps.transcripts[record.transcript].load(this.#sid);
     this.#entries = mergeEntries(this.#entries, record.pending_entries);
     return await generate({ record, request, entries: this.#entries }, this.#deps, signal);
@@ -63,8 +68,7 @@ export class Performer {
     return { type: "appended", entry_ids: entries.map((entry) => entry.entry_id), now: this.#deps.clock.now() };
   }
 
-  async #place(record: TurnRecord): Promise<Place> {
-    this.#request ??= (await this.#deps.store.request(this.#sid)).value;
+  #place(record: TurnRecord): Place {
     if (this.#request === undefined) throw new BusError("store_corrupt", `session ${this.#sid} has a turn and no run request`);
     return { record, request: this.#request };
   }

@@ -7,6 +7,17 @@ import type { Deps } from "../deps.ts";
 const FLUSH_MS = 60;
 const FLUSH_CHARS = 4_096;
 
+/** Said again by what comes next: a delta names its block and kind, and `message_complete` has the whole with its usage and stop reason. */
+const SILENT: ReadonlySet<AssistantMessageEvent["type"]> = new Set([
+  "text_start",
+  "thinking_start",
+  "text_end",
+  "thinking_end",
+  "functioncall_end",
+  "usage",
+  "stop",
+]);
+
 type Update = Extract<AgentEvent, { type: "message_update" }>;
 type Delta = Extract<AssistantMessageEvent, { type: "text_delta" | "thinking_delta" | "functioncall_delta" }>;
 
@@ -43,6 +54,7 @@ class UpdateSink implements Updates {
 
   push(event: AssistantMessageEvent): void {
     if (!isDelta(event)) {
+      if (SILENT.has(event.type)) return;
       this.#flush();
       this.#send({ llm_event: withoutPartial(event), ...("block" in event && event.block !== undefined ? { block: event.block } : {}) });
       return;
