@@ -36,9 +36,11 @@ class Reader {
   readonly warnings: Fault[] = [];
   readonly #lines = new LineCounter();
   readonly #document: Document.Parsed;
+  readonly #source: string;
   readonly #ids = new Set<string>();
 
   constructor(text: string) {
+    this.#source = text;
     this.#document = parseDocument(text, { lineCounter: this.#lines });
   }
 
@@ -64,7 +66,9 @@ class Reader {
   #rule(node: Node): readonly RuleSource[] {
     if (isMap(node)) return this.#objectRule(node);
     if (node.tag?.startsWith("!") && !node.tag.startsWith("!!")) {
-      return this.#fault(node, `a denial must be quoted ('${node.tag}'): a bare ! is a YAML tag`);
+      // The range is the value's: of an empty one, it starts behind the tag.
+      const start = this.#source.lastIndexOf(node.tag, node.range?.[0]);
+      return this.#fault({ range: [start, start, start] }, `a denial must be quoted ('${node.tag}'): a bare ! is a YAML tag`);
     }
     if (!isScalar(node) || typeof node.value !== "string") {
       return this.#fault(node, "a rule is a function pattern, '!' and a pattern, or a map with `function` and `action`");

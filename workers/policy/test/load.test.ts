@@ -53,7 +53,7 @@ describe("faults", () => {
     ["wrong version", "version: 2", "1:10 `version` must be 1"],
     ["rules not a list", "rules: x", "1:8 `rules` must be a list"],
     ["lone !", "rules:\n  - '!'", "2:5 '!' needs a function pattern"],
-    ["unquoted !", "rules:\n  - !state::set", "2:"],
+    ["unquoted !", "rules:\n  - !state::set", "2:5"],
     ["no function", "rules:\n  - action: allow", "2:5 a rule needs `function`"],
     ["no action", "rules:\n  - function: a", "2:5 `action` must be allow or deny"],
     ["ask is no action", "rules:\n  - function: a\n    action: ask", "3:13 `action` must be allow or deny"],
