@@ -1,7 +1,10 @@
 // The console in a real browser, on a real stack: what a person sees and what a click does.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ConsolePage, openConsole, say, shows } from "./support/browser.ts";
-import { type Stack, startStack, until } from "./support/stack.ts";
+import { REPO, type Stack, startStack, until } from "./support/stack.ts";
 
 let stack: Stack;
 beforeAll(async () => {
@@ -84,6 +87,24 @@ test("a hostile answer stays text: no element, no request, no error", async () =
   await answer.getByText("<script>alert(1)</script>").waitFor();
   expect(await answer.locator("img, script, iframe, form, [onerror], a[href^=javascript]").count()).toBe(0);
   expect([browser.errors, browser.foreign]).toEqual([[], []]);
+});
+
+test("a page outlives the worker host: the turn goes on and its end arrives", async () => {
+  await using browser = await open();
+  const { page } = browser;
+  await say(page, `slow 3000 ${WORDS}`);
+  await page.locator(STREAMING).getByText("one").waitFor();
+  process.kill(await stack.pid("host"), "SIGKILL");
+  await page.locator('[data-role="assistant"]:not([data-streaming])').getByText(WORDS).waitFor({ timeout: 60_000 });
+  await shows(page, "stopped");
+  expect(await page.locator('[data-role="assistant"]').count()).toBe(1);
+});
+
+test("the whole page weighs at most 64 KiB", () => {
+  const dist = join(REPO, "workers/console/dist");
+  const files = readdirSync(dist, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const bytes = files.map((file) => gzipSync(readFileSync(join(file.parentPath, file.name)), { level: 9 }).byteLength);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(64 * 1024);
 });
 
 test("a turn's trace is shown as one tree", async () => {

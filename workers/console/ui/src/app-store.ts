@@ -14,6 +14,8 @@ import { SessionStore } from "./session-store.ts";
 export type Link = "connecting" | "live" | "reconnecting" | "stale";
 
 const BEAT_MS = 10_000;
+/** After a beat that failed: the worker that answers is probably being restarted. */
+const SOON_MS = 1_500;
 const GATHER_MS = 120;
 
 export class App {
@@ -28,6 +30,7 @@ export class App {
   readonly open = signal<SessionStore | null>(null);
   readonly #browser_id = newId();
   #gather: ReturnType<typeof setTimeout> | undefined;
+  #soon: ReturnType<typeof setTimeout> | undefined;
 
   constructor(iii: Iii) {
     this.iii = iii;
@@ -87,6 +90,8 @@ export class App {
       this.#setLink("live");
     } catch {
       if (this.iii.state === "connected") this.#setLink("stale");
+      clearTimeout(this.#soon);
+      this.#soon = setTimeout(() => void this.#beat(), SOON_MS);
     }
     await this.#lists();
     if (this.models.value.length > 0) return;
