@@ -98,9 +98,14 @@ export function cut(text: string, chars: number): string {
   return /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
 }
 
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? "");
+}
+
 /** The result that goes to the model and, when it had to be cut, the whole to keep under `handle`. */
 export function capResult(settled: Settled, handle: { scope: string; key: string }): Settled & { whole?: FunctionResult } {
-  const size = Buffer.byteLength(JSON.stringify(settled.result));
+  // Plain data stands in both: counted apart, so that the limit means the same for every shape of answer.
+  const size = Math.max(bytesOf(settled.result.content), bytesOf(settled.result.details));
   if (size <= RESULT_LIMIT) return settled;
   const text = settled.result.content.map((block) => (block.type === "text" ? block.text : JSON.stringify(block))).join("\n");
   const kept = cut(text, RESULT_LIMIT / 4);
