@@ -174,3 +174,25 @@ test("one worker runs alone against a running engine, in watch mode, and ends wi
   child.kill("SIGINT");
   await ended;
 });
+
+/** A worker on the official client that ignores what its engine does: it would outlive it. */
+const FOREIGN = `
+import { registerWorker } from "${import.meta.resolve("iii-sdk")}";
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+const iii = registerWorker(process.env.III_URL);
+iii.registerFunction("foreign::greet", async ({ who }) => ({ text: "hello " + who }));
+setInterval(() => undefined, 1000);
+`;
+
+test("a command on the official client is ready by its pid, is served, and does not outlive a killed engine's successor", async () => {
+  const entry = "  - name: foreign\n    command: [node, ./foreign.mjs]\n";
+  await using stack = await startStack({ config: (text) => text + entry, files: { "foreign.mjs": FOREIGN } });
+  expect(await stack.trigger("foreign::greet", { who: "you" })).toEqual({ text: "hello you" });
+  const pid = await stack.pid("foreign");
+  await stack.kill9("engine", { leaving: [pid] });
+  expect(isAlive(pid)).toBe(true);
+  await using again = await stack.restart();
+  expect(isAlive(pid)).toBe(false);
+  expect(await again.pid("foreign")).not.toBe(pid);
+  expect(await again.trigger("foreign::greet", { who: "me" })).toEqual({ text: "hello me" });
+});

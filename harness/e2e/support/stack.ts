@@ -16,6 +16,8 @@ export interface StackOptions {
   /** Text of iii-permissions.yaml. Default: the shipped one. */
   permissions?: string;
   env?: Record<string, string>;
+  /** More files for the stack's folder, by name. */
+  files?: Record<string, string>;
   /** Reuse the folder of an earlier stack: same data, same config. */
   folder?: string;
   /** Default true: wait until /healthz answers 200. */
@@ -37,10 +39,10 @@ export interface Stack extends AsyncDisposable {
   output(): { stdout: string; stderr: string };
   /** The process of the engine, the host, or of a worker with its own. */
   pid(which: Which): Promise<number>;
-  /** SIGKILL, and waits until the process is gone. Killing the engine ends everything; see `restart`. */
-  kill9(which: Which): Promise<void>;
+  /** SIGKILL, and waits until the process is gone. Killing the engine ends everything but `leaving`; see `restart`. */
+  kill9(which: Which, options?: { leaving?: readonly number[] }): Promise<void>;
   /** Waits until the engine, killed by someone else, and all it had started are gone. */
-  ended(): Promise<void>;
+  ended(leaving?: readonly number[]): Promise<void>;
   /** A new engine on the same data, config and ports, after `kill9("engine")` or `stop()`. */
   restart(env?: Record<string, string>): Promise<Stack>;
   /** Ctrl+C, and waits for the exit code. */
@@ -104,6 +106,7 @@ function prepare(options: StackOptions): string {
   const { config = shipped } = options;
   writeFileSync(join(folder, "config.yaml"), typeof config === "string" ? config : config(shipped));
   const rules = join(REPO, "iii-permissions.yaml");
+  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(folder, name), text);
   if (options.permissions !== undefined) writeFileSync(join(folder, "iii-permissions.yaml"), options.permissions);
   else if (existsSync(rules)) copyFileSync(rules, join(folder, "iii-permissions.yaml"));
   return folder;
@@ -188,16 +191,20 @@ class RealStack implements Stack {
     return found.pid;
   }
 
-  async kill9(which: Which): Promise<void> {
+  async kill9(which: Which, { leaving = [] }: { leaving?: readonly number[] } = {}): Promise<void> {
     const pid = await this.pid(which);
     process.kill(pid, "SIGKILL");
     await until(`the end of ${which}`, () => !isAlive(pid) || undefined);
-    if (which === "engine") await this.ended();
+    if (which === "engine") await this.ended(leaving);
   }
 
-  async ended(): Promise<void> {
+  async ended(leaving: readonly number[] = []): Promise<void> {
     await this.iii.close({ drain_ms: 0 });
-    await until("the end of the engine and what it had started", () => processesOf(this.folder).length === 0 || undefined, 20_000);
+    await until(
+      "the end of the engine and what it had started",
+      () => processesOf(this.folder).every((one) => leaving.includes(one)) || undefined,
+      20_000,
+    );
   }
 
   async restart(env: Record<string, string> = {}): Promise<Stack> {
