@@ -42,6 +42,25 @@ test("an error answer keeps its code, and an answer to nothing outstanding is ig
   await expect(call).rejects.toMatchObject({ code: "function_not_found" });
 });
 
+test("a payload that is no JSON ends its own call only: here as an error, there as an answer", async () => {
+  const { peer, iii } = setUp();
+  iii.registerFunction("t::here", () => 1);
+  const call = iii.trigger("t::x", {});
+  await settle();
+  const id = String(peer.last.of("invokefunction")[0]?.["invocation_id"]);
+  peer.last.send(`{"type":"invocationresult","invocation_id":"${id}","function_id":"t::x","result":{"a" 1}}`);
+  await expect(call).rejects.toMatchObject({ code: "deserialization_error", message: expect.stringContaining("result of 't::x'") });
+  peer.last.send('{"type":"invokefunction","invocation_id":"i1","function_id":"t::here","data":{"a" 1}}');
+  peer.last.send('{"type":"invokefunction","function_id":"t::here","data":{"a" 1}}');
+  peer.last.send('{"type":"invokefunction","invocation_id":"i2","function_id":"t::here","data"');
+  peer.last.send({ type: "invokefunction", invocation_id: "i3", function_id: "t::here", data: {} });
+  await settle();
+  expect(peer.last.of("invocationresult")).toMatchObject([
+    { invocation_id: "i1", function_id: "t::here", error: { code: "deserialization_error" } },
+    { invocation_id: "i3", result: 1 },
+  ]);
+});
+
 test("after a loss: reattach, functions, triggers, waiting calls, and the announcement last", async () => {
   const { peer, clock, iii } = setUp();
   iii.registerFunction("t::a", () => 1);

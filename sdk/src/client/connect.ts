@@ -257,7 +257,7 @@ class BusClient implements Client {
   }
 
   #receive(data: Uint8Array): void {
-    const frame = parseFrame(data, this.#log);
+    const frame = parseFrame(data, this.#log, (answer) => this.#send(answer));
     if (frame === undefined) return;
     switch (frame.type) {
       case "invokefunction":

@@ -1,7 +1,8 @@
 // Frames to and from text. The payload goes last: the engine routes by the keys before it and copies the rest through.
 import { BusError } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
-import type { Frame } from "../protocol/frames.ts";
+import { decodeFrame } from "../protocol/envelope.ts";
+import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 
 /**
  * A value as JSON text; undefined stays undefined.
@@ -28,15 +29,39 @@ export function frameText(head: object, key?: "data" | "result", json?: string):
 
 const decoder = new TextDecoder();
 
-/** A frame as it arrived; what is no JSON object is logged and ignored. */
-export function parseFrame(data: Uint8Array, log: Logger): Frame | undefined {
+/**
+ * A frame as it arrived; what is no JSON object is logged and ignored. When only its payload cannot be read, the one call that it
+ * belongs to ends: a result becomes an error, an invocation is answered by `refuse`.
+ */
+export function parseFrame(data: Uint8Array, log: Logger, refuse: (answer: InvocationResultFrame) => void): Frame | undefined {
   try {
     const frame = JSON.parse(decoder.decode(data)) as Frame;
     return typeof frame === "object" && frame !== null ? frame : undefined;
   } catch (cause) {
     log.warn({ err: cause, bytes: data.byteLength }, "a frame that is not JSON was ignored");
+    const head = readableHead(data);
+    const answer = head === undefined ? undefined : unreadable(head);
+    if (head?.type !== "invokefunction") return answer;
+    if (answer !== undefined) refuse(answer);
     return undefined;
   }
+}
+
+function readableHead(data: Uint8Array): Frame | undefined {
+  try {
+    return decodeFrame(data).head as { type?: unknown } as Frame;
+  } catch {
+    return undefined; // the envelope is broken too: nobody knows whose call it was
+  }
+}
+
+/** The end of a call whose payload is no JSON; undefined when nobody waits for it. */
+function unreadable(head: Frame): InvocationResultFrame | undefined {
+  if ((head.type !== "invokefunction" && head.type !== "invocationresult") || head.invocation_id === undefined) return undefined;
+  const { invocation_id, function_id } = head;
+  const what = head.type === "invokefunction" ? "payload" : "result";
+  const error = { code: "deserialization_error", message: `the ${what} of '${function_id}' is not JSON; send valid JSON` };
+  return { type: "invocationresult", invocation_id, function_id, error };
 }
 
 /** A handler's answer that is still to come. */
