@@ -1,0 +1,30 @@
+// The far end of every call: answers with what it got. Arguments: `bus` (traced or not) or `relay`, and the broker's URL.
+import { connect } from "@iii/sdk";
+import { wsDialer } from "@iii/sdk/run";
+import { startTelemetry } from "@iii/sdk/trace";
+import { WebSocket } from "ws";
+import { play } from "../support/processes.ts";
+
+const [kind = "", url = ""] = process.argv.slice(2);
+
+async function serveBus(traced: boolean): Promise<void> {
+  const dialer = wsDialer(url);
+  const telemetry = traced ? await startTelemetry({ service: "bench", dialer }) : undefined;
+  const iii = connect({ dialer, spans: telemetry?.spans("bench") });
+  iii.registerFunction(traced ? "bench::traced" : "bench::echo", (input) => input);
+  // Answered after the registration has arrived.
+  await iii.trigger("engine::functions::list", {});
+  play({});
+}
+
+function serveRelay(): void {
+  const socket = new WebSocket(`${url}/worker`, { perMessageDeflate: false });
+  socket.on("message", (frame) => {
+    const { id, data } = JSON.parse(frame.toString()) as { id: number; data: unknown };
+    socket.send(JSON.stringify({ id, data }));
+  });
+  socket.on("open", () => play({}));
+}
+
+if (kind === "relay") serveRelay();
+else await serveBus(kind === "traced");
