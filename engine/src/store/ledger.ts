@@ -35,6 +35,8 @@ export interface Ledger {
   keepRev(batch: Batch): void;
   /** Resolves when what memory holds now for this space (and key) is durable. */
   settled(space: string, key?: string): Promise<void>;
+  /** Resolves when all that memory holds now is durable. */
+  allSettled(): Promise<void>;
 }
 
 /** What is on its way to the disk, by space and by row. */
@@ -73,7 +75,8 @@ function sender(host: LedgerHost, pending: Pending): (writes: readonly Write[], 
   let tail: Promise<void> = Promise.resolve();
   return (writes, then) => {
     const names = Pending.names(writes);
-    const stored = writes.length === 0 ? tail : host.store.commit(writes);
+    // Waits for the batch before it too: batches without writes never meet the store, and must not be overtaken.
+    const stored = writes.length === 0 ? tail : Promise.all([host.store.commit(writes), tail]);
     const durable = stored.then(
       () => {
         pending.clear(names, durable);
@@ -131,5 +134,6 @@ export function createLedger(host: LedgerHost): Ledger {
     settled: async (space, key) => {
       await pending.get(space, key);
     },
+    allSettled: () => send([], []),
   };
 }

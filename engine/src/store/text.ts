@@ -1,13 +1,31 @@
 // JSON text of values on their way to the store.
 import { BusError } from "@iii/sdk";
 
+/** What is stored is written again inside of events and lists, from deeper stacks: far less than what a stack holds. */
+const MAX_DEPTH = 1_000;
+
+/** Whether a value nests more than `limit` levels. */
+export function deeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (limit === 0) return true;
+  return Object.values(value).some((inner) => deeperThan(inner, limit - 1));
+}
+
 /** The JSON text of a value; undefined counts as null. @throws BusError `serialization_error` when it nests too deep to be written. */
 export function jsonText(value: unknown, what: string): string {
+  const text = write(value);
+  // Each level takes two characters.
+  if (text === undefined || (text.length > 2 * MAX_DEPTH && deeperThan(value, MAX_DEPTH))) {
+    throw new BusError("serialization_error", `${what} cannot be written as JSON: it nests deeper than ${MAX_DEPTH} levels`);
+  }
+  return text;
+}
+
+/** Undefined: deeper than the stack. */
+function write(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) ?? "null";
-  } catch (cause) {
-    throw new BusError("serialization_error", `${what} cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`, {
-      cause,
-    });
+  } catch {
+    return undefined;
   }
 }

@@ -80,6 +80,17 @@ describe("state", () => {
     expect(await bus.call(stateGet, at("k"))).toBe(1);
   });
 
+  test("a value too deep to be written again inside of its event is refused, and nothing is changed", async () => {
+    const nested = (depth: number): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+    await using bus = await testBus();
+    await bus.call(stateSet, { ...at("k"), value: nested(1_000) });
+    const { rev } = await bus.call(stateGetWithRev, at("k"));
+    await expect(bus.call(stateSet, { ...at("k"), value: nested(1_001) })).rejects.toMatchObject({ code: "serialization_error" });
+    const ops = [{ type: "set" as const, path: "", value: { a: nested(1_000) } }];
+    await expect(bus.call(stateUpdate, { ...at("k"), ops })).rejects.toMatchObject({ code: "serialization_error" });
+    expect(await bus.call(stateGetWithRev, at("k"))).toEqual({ value: nested(1_000), rev });
+  });
+
   test("no answer leaves before its write is durable, and a read of that key waits for it", async () => {
     const clock = new ManualClock();
     await using bus = await testBus([], { clock, store: createMemoryStore({ clock, latency_ms: 50 }) });
@@ -87,12 +98,13 @@ describe("state", () => {
     const note = (what: string) => () => void order.push(what);
     const written = bus.call(stateSet, { ...at("k"), value: 1 }).then(note("written"));
     const read = bus.call(stateGet, at("k")).then(note("read"));
+    const groups = bus.call(stateListGroups, {}).then(note("groups"));
     const other = bus.call(stateGet, at("other")).then(note("other"));
     await bus.settle();
     expect(order).toEqual(["other"]);
     await clock.advance(50);
-    await Promise.all([written, read, other]);
-    expect(order).toEqual(["other", "written", "read"]);
+    await Promise.all([written, read, groups, other]);
+    expect(order).toEqual(["other", "written", "read", "groups"]);
   });
 
   test("after a failed commit nothing is acknowledged any more", async () => {
@@ -311,6 +323,19 @@ describe("state triggers", () => {
     await newer.close({ drain_ms: 0 });
     await bus.clock.advance(1_000);
     expect(got).toEqual([1, 2]);
+  });
+
+  test("an event's id is never used again, also not that of a delete of nothing before a restart", async () => {
+    const eyes = probe("watch::ids", trigger({ scope: "s", durable: "ids" }));
+    await using bus = await testBus([eyes.worker]);
+    await bus.call(stateDelete, at("k"));
+    await bus.settle();
+    await bus.crash();
+    await bus.call(stateSet, { ...at("k"), value: 1 });
+    await bus.settle();
+    const events = eyes.inputs<Event>();
+    expect(events.map(({ event_type }) => event_type)).toEqual(["state:deleted", "state:created"]);
+    expect(new Set(events.map(({ event_id }) => event_id)).size).toBe(2);
   });
 
   test("a trigger that sets off itself is stopped", async () => {

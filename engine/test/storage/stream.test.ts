@@ -87,6 +87,15 @@ describe("streams", () => {
     expect(next).toEqual({ epoch: after.epoch, seq: after.seq, gap: false, items: [] });
   });
 
+  test("a group that nobody has written to has a cursor that holds", async () => {
+    await using bus = await testBus();
+    const before = await bus.call(streamRead, group);
+    expect(before).toMatchObject({ seq: 0, gap: false, items: [] });
+    await bus.call(streamSet, { ...item("a"), data: 1 });
+    const after = await bus.call(streamRead, { ...group, since: before.seq, epoch: before.epoch });
+    expect(after).toMatchObject({ epoch: before.epoch, seq: 1, gap: false, items: [{ item_id: "a" }] });
+  });
+
   test("drops of a transaction take the deltas away in the commit that ends the turn", async () => {
     await using bus = await testBus();
     await bus.call(streamSet, { ...item("m1/d/1"), data: "x", ephemeral: true });

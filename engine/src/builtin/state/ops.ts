@@ -1,4 +1,5 @@
 // The update operations of `state::update`: pure, copy on write. A failing operation is reported and changes nothing.
+import { deeperThan } from "../../store/text.ts";
 import type { StateOp, StateOpError } from "./contract.ts";
 
 type Path = string | readonly string[] | undefined;
@@ -31,12 +32,6 @@ function checkPath(op: string, segments: readonly string[]): Outcome | undefined
     if (POLLUTED.has(segment)) return fail(`${op}.path.proto_polluted`, `the path segment '${segment}' is not allowed`);
   }
   return undefined;
-}
-
-function deeperThan(value: unknown, limit: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (limit === 0) return true;
-  return Object.values(value).some((inner) => deeperThan(inner, limit - 1));
 }
 
 function checkMergeValue(value: unknown): Outcome | undefined {

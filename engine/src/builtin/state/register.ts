@@ -32,7 +32,11 @@ function serveReads(host: EngineHost, { ledger, table }: TransactDeps): void {
     await ledger.settled(stateSpace(scope));
     return rows.map(([key, { value, rev }]) => (with_keys === true ? { key, value, rev } : value));
   });
-  host.handle(OWNER, stateListGroups, () => ({ groups: [...table.scopes()] }));
+  host.handle(OWNER, stateListGroups, async () => {
+    const groups = [...table.scopes()];
+    await ledger.allSettled();
+    return { groups };
+  });
 }
 
 function serveWrites(host: EngineHost, deps: TransactDeps): void {

@@ -106,6 +106,8 @@ export class StateTriggers {
   emit(batch: Batch, change: Change, cause: Cause): void {
     const consumers = this.#index.match(change.scope, change.key);
     if (consumers.length === 0) return;
+    // A delete of nothing leaves no row that holds its number, and its event is known by it.
+    if (change.old === undefined && change.now === undefined) this.#ledger.keepRev(batch);
     const payload = eventOf(change);
     const group = JSON.stringify([change.scope, change.key]);
     for (const consumer of consumers) {

@@ -35,12 +35,13 @@ const spaceOf = ({ stream_name, group_id }: GroupAddress): string => SPACE + JSO
 
 export class StreamHub {
   readonly #streams = new Map<string, Map<string, Place>>();
-  readonly #host: EngineHost;
+  /** One for all groups of this engine: a group that nobody has written to yet has it too. */
+  readonly #epoch: string;
   readonly #ledger: Ledger;
   readonly #tell: (told: Told) => void;
 
   constructor(host: EngineHost, ledger: Ledger, tell: (told: Told) => void) {
-    this.#host = host;
+    this.#epoch = host.random.hex(8);
     this.#ledger = ledger;
     this.#tell = tell;
   }
@@ -79,7 +80,8 @@ export class StreamHub {
   }
 
   async read(address: GroupAddress, since: number | undefined, epoch: string | undefined): Promise<Reading> {
-    const reading = this.#place(address).group.read(since, epoch);
+    const { group } = this.#find(address) ?? { group: new Group(this.#epoch) };
+    const reading = group.read(since, epoch);
     await this.settled(address);
     return reading;
   }
@@ -154,7 +156,7 @@ export class StreamHub {
   #place(address: GroupAddress, seq = 0): Place {
     const groups = this.#streams.get(address.stream_name) ?? new Map<string, Place>();
     this.#streams.set(address.stream_name, groups);
-    const place: Place = groups.get(address.group_id) ?? { group: new Group(this.#host.random.hex(8), seq), outgoing: [] };
+    const place: Place = groups.get(address.group_id) ?? { group: new Group(this.#epoch, seq), outgoing: [] };
     groups.set(address.group_id, place);
     return place;
   }

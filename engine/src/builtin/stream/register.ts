@@ -50,7 +50,7 @@ export function serveStream(host: EngineHost, deps: Deps): void {
   serveOtherWrites(host, deps);
 }
 
-function serveReads(host: EngineHost, { streams }: Deps): void {
+function serveReads(host: EngineHost, { ledger, streams }: Deps): void {
   host.handle(OWNER, streamGet, async (input, call) => {
     const own = custom(host, "get", input, call);
     if (own !== undefined) return own;
@@ -67,10 +67,14 @@ function serveReads(host: EngineHost, { streams }: Deps): void {
   });
   host.handle(OWNER, streamListGroups, async (input, call) => {
     const own = custom(host, "list_groups", input, call);
-    return own === undefined ? [...streams.groups(input.stream_name)] : ((await own) as string[]);
+    if (own !== undefined) return (await own) as string[];
+    const groups = [...streams.groups(input.stream_name)];
+    await ledger.allSettled();
+    return groups;
   });
-  host.handle(OWNER, streamListAll, () => {
+  host.handle(OWNER, streamListAll, async () => {
     const stream = streams.streams().map((id) => ({ id, groups: [...streams.groups(id)] }));
+    await ledger.allSettled();
     return { stream, count: stream.length };
   });
   host.handle(OWNER, streamRead, async (input) => {
@@ -93,12 +97,12 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
     const own = custom(host, "set", rest, call);
     const data = input.data ?? null;
     if (own !== undefined) return noteCustom(streams, input, await own, data, call);
+    const text = jsonText(data, "the item's data");
     const old_value = streams.get(input) ?? null;
     if (ephemeral === true && !streams.isStored(input)) {
       streams.putEphemeral(input, data, causeOf(call));
       return { old_value, new_value: data };
     }
-    const text = jsonText(data, "the item's data");
     const batch = ledger.batch();
     streams.put(batch, input, data, text, causeOf(call));
     await batch.commit();
