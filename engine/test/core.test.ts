@@ -559,6 +559,16 @@ describe("the wall", () => {
     expect(rig.take(worker)).toMatchObject([{ type: "triggerregistrationresult", error: { code: "FORBIDDEN" } }]);
   });
 
+  test.each([{ condition_function_id: "approval::resolve" }, { middleware_function_ids: ["free::fn", "approval::resolve"] }])(
+    "nor as what a binding's config names: %o",
+    (config) => {
+      const { rig, worker } = tool();
+      rig.clear();
+      rig.send(worker, { type: "registertrigger", id: "t", trigger_type: "http", function_id: "free::fn", config });
+      expect(rig.take(worker)).toMatchObject([{ type: "triggerregistrationresult", error: { code: "FORBIDDEN" } }]);
+    },
+  );
+
   test("raw writes are refused to the agent itself and allowed to its tools, but on the scopes of others", () => {
     const access = new Access({ human_only, protected_scopes });
     const agent = { origin: "agent", kind: "worker" } as const;

@@ -73,14 +73,25 @@ export class Access {
     return undefined;
   }
 
+  /** Decides about a binding: the function it would have called later, and those that its config names. */
+  refuseBinding(function_id: string, config: unknown, facts: CallFacts): ErrorBody | undefined {
+    return this.#firstRefusal([function_id, ...idsIn(config)], facts);
+  }
+
+  #firstRefusal(ids: readonly string[], facts: CallFacts): ErrorBody | undefined {
+    for (const id of ids) {
+      const refusal = this.refuseCall(id, facts);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  }
+
   /** Decides about a built-in's input: what it would write, and which functions it would have called later. */
   refuseInput(function_id: string, input: unknown, facts: CallFacts): ErrorBody | undefined {
     if (facts.origin !== "agent" && facts.kind !== "browser") return undefined;
     if (typeof input !== "object" || input === null) return undefined;
-    for (const target of laterCalls(function_id, input)) {
-      const refusal = this.refuseCall(target, facts);
-      if (refusal !== undefined) return refusal;
-    }
+    const refusal = this.#firstRefusal(laterCalls(function_id, input), facts);
+    if (refusal !== undefined) return refusal;
     if (facts.origin !== "agent") return undefined;
     const scope = written(function_id, input).find((name) => this.#protected(name));
     return scope === undefined ? undefined : forbidden(`scope '${scope}' is written by its owners only, never for an agent`);
@@ -101,11 +112,18 @@ function listOf(value: object, key: string): unknown[] {
   return Array.isArray(found) ? found : [];
 }
 
+/** Functions that a trigger's config names beside the one it is bound to: conditions, middleware. Any trigger type may have its own. */
+function idsIn(config: unknown): string[] {
+  if (typeof config !== "object" || config === null) return [];
+  const values = Object.entries(config).flatMap(([key, value]) => (/function_ids?$/.test(key) ? [value].flat() : []));
+  return values.filter((value) => typeof value === "string");
+}
+
 /** Functions that run later because of this call. */
 function laterCalls(function_id: string, input: object): string[] {
   if (function_id === "engine::queue::enqueue" || function_id === "engine::register_trigger") {
     const { config } = input as { config?: unknown };
-    return [...textOf(input, "function_id"), ...textOf(config, "condition_function_id")];
+    return [...textOf(input, "function_id"), ...idsIn(config)];
   }
   if (function_id === "state::transact") return listOf(input, "enqueue").flatMap((row) => textOf(row, "function_id"));
   return [];
