@@ -1,0 +1,81 @@
+// Who gets a socket: our own page and programs of this machine, and no page of any other site. And what a browser may not reach then.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { rawSocket, upgrade } from "./support/raw.ts";
+import { type Stack, startStack } from "./support/stack.ts";
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack({ config: (shipped) => shipped.replace("  queues:\n", "  queues:\n    work: {}\n") });
+});
+afterAll(async () => stack?.[Symbol.asyncDispose]());
+
+const decision = { session_id: "s", function_call_id: "c", decision: "allow" };
+const evil = "https://evil.example";
+const ports = (): [string, string][] => [
+  [stack.url, new URL(stack.url).host],
+  [`${stack.httpUrl}/ws`, new URL(stack.httpUrl).host],
+];
+
+test.each([
+  ["a foreign Origin", { origin: evil }],
+  ["an opaque Origin", { origin: "null" }],
+  ["the Origin of another program on this machine", { origin: "http://127.0.0.1:8080" }],
+  ["an Origin that only starts like ours", { origin: "http://127.0.0.1.evil.example" }],
+  ["a foreign Host", { host: "evil.example" }],
+  ["a Host that only starts like ours", { host: "127.0.0.1.evil.example" }],
+  ["a rebound name, Host and Origin alike", { host: "evil.example:80", origin: "http://evil.example:80" }],
+  ["a page's request without Origin", { "sec-fetch-site": "cross-site" }],
+  ["a page's request of the same site without Origin", { "sec-fetch-site": "same-origin" }],
+])("%s: 403 before the upgrade, on both ports and every path", async (_what, headers) => {
+  for (const [base] of ports()) {
+    for (const path of ["", "/otel", "/ws/channels/x?key=k&dir=read"]) {
+      const answer = await upgrade(`${base}${path}`, headers);
+      expect(answer.status).toBe(403);
+      expect(JSON.parse(answer.body)).toMatchObject({ error: { code: "FORBIDDEN" } });
+    }
+  }
+});
+
+test("our own page and programs get one", async () => {
+  for (const [base, host] of ports()) {
+    expect(await upgrade(base, {})).toMatchObject({ status: 101 });
+    expect(await upgrade(base, { origin: `http://${host}`, "sec-fetch-site": "same-origin" })).toMatchObject({ status: 101 });
+  }
+});
+
+test("the same for requests: a page of another site starts no turn and reads nothing", async () => {
+  const body = JSON.stringify({ session_id: "csrf", payload: { messages: [{ role: "user", content: "say hi" }] } });
+  const more: RequestInit = { method: "POST", body };
+  const json = { "content-type": "application/json" };
+  for (const headers of [{ origin: evil }, { origin: "null" }, { "sec-fetch-site": "cross-site" }]) {
+    expect((await fetch(`${stack.httpUrl}/harness/trigger`, { ...more, headers: { ...json, ...headers } })).status).toBe(403);
+    expect((await fetch(`${stack.httpUrl}/healthz`, { headers })).status).toBe(403);
+  }
+  expect((await stack.trigger("turn::get_state", { session_id: "csrf" })) ?? null).toBeNull();
+});
+
+test("a browser may decide and may not touch credentials: not called, not queued, not bound, not in a transaction", async () => {
+  using page = await rawSocket(`${stack.httpUrl.replace("http:", "ws:")}/ws`, { origin: stack.httpUrl });
+  expect(await page.call("approval::list_pending", {})).toMatchObject({ result: [] });
+  expect(await page.call("approval::resolve", decision)).toMatchObject({ result: { ok: false, error: "not_pending" } });
+  const { functions } = await stack.trigger<{ functions: { function_id: string }[] }>("engine::functions::list", { prefix: "auth::" });
+  const ids = [...functions.map((row) => row.function_id), "auth::no_such"];
+  expect(ids.length).toBeGreaterThan(3);
+  for (const function_id of ids) {
+    const queued = { queue: "work", function_id, data: {} };
+    for (const answer of [
+      await page.call(function_id, { provider: "anthropic" }),
+      await page.call(function_id, {}, { action: { type: "enqueue", queue: "work" } }),
+      await page.call("engine::queue::enqueue", queued),
+      await page.call("state::transact", { enqueue: [queued] }),
+      await page.call("engine::register_trigger", { trigger_type: "state", function_id, config: {} }),
+      await page.call("engine::register_trigger", {
+        trigger_type: "state",
+        function_id: "harness::fanout::none",
+        config: { condition_function_id: function_id },
+      }),
+    ]) {
+      expect(answer).toMatchObject({ error: { code: "FORBIDDEN" } });
+    }
+  }
+});
