@@ -9,6 +9,10 @@ const MAX_FILE_BYTES = 1_048_576;
 const MAX_FILES = 20_000;
 const MAX_DEPTH = 64;
 const MAX_LINE = 400;
+/** Matching costs its program's size for each character: a short pattern can unfold into a huge program. */
+const MAX_PROGRAM = 2_000;
+/** Searched without a break; also what is looked at of one line. */
+const SLICE = 65_536;
 const SKIPPED = new Set([".git", "node_modules"]);
 
 interface GrepRequest {
@@ -49,13 +53,16 @@ export async function grep(
 }
 
 function compile({ pattern, ignore_case }: GrepRequest): RE2JS {
+  let expression: RE2JS;
   try {
-    return RE2JS.compile(pattern, ignore_case ? RE2JS.CASE_INSENSITIVE : 0);
+    expression = RE2JS.compile(pattern, ignore_case ? RE2JS.CASE_INSENSITIVE : 0);
   } catch (cause) {
     throw new BusError("invalid_payload", `'pattern' is not RE2 syntax: ${cause instanceof Error ? cause.message : "unknown reason"}`, {
       cause,
     });
   }
+  if (expression.programSize() <= MAX_PROGRAM) return expression;
+  throw new BusError("invalid_payload", "'pattern' repeats too much: it would take too long; use smaller counts in {…}");
 }
 
 async function openStart(root: Root, given: string): Promise<{ kind: "dir" | "file"; opened: Opened }> {
@@ -101,8 +108,16 @@ async function searchFile(search: Search, { handle, path }: Opened): Promise<voi
   const bytes = await handle.readFile();
   search.files += 1;
   if (bytes.includes(0)) return;
+  let sliced = 0;
   for (const [i, line] of bytes.toString("utf8").split(/\r?\n/u).entries()) {
-    if (!search.expression.test(line)) continue;
+    sliced += line.length + 1;
+    if (sliced > SLICE) {
+      sliced = 0;
+      await new Promise<void>((resolve) => void setImmediate(resolve));
+    }
+    search.signal.throwIfAborted();
+    if (line.length > SLICE) search.truncated = true;
+    if (!search.expression.test(line.slice(0, SLICE))) continue;
     if (search.matches.length >= search.limit) {
       search.truncated = true;
       return;

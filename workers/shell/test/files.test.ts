@@ -189,6 +189,17 @@ describe("grep", () => {
     expect((await grep(root, { pattern: "ONE", path: "a.txt", ignore_case: true }, never)).matches).toHaveLength(2);
     expect(await grep(root, { pattern: "o", max_matches: 1 }, never)).toMatchObject({ truncated: true, matches: [{ line: 1 }] });
   });
+  test("a pattern that unfolds into a huge program is refused, not run", async () => {
+    await write(inRoot("a.txt"), "a".repeat(20_000));
+    await expect(grep(root, { pattern: "\\pL{1000}".repeat(90) }, never)).rejects.toMatchObject({ code: "invalid_payload" });
+  });
+  test("an abort is heard in the middle of a file", async () => {
+    await write(inRoot("a.txt"), "no match here\n".repeat(70_000));
+    const controller = new AbortController();
+    const running = grep(root, { pattern: "[0-9]$", path: "a.txt" }, controller.signal);
+    controller.abort();
+    await expect(running).rejects.toThrow("aborted");
+  });
   test("a pattern that is no RE2 is refused", async () => {
     await expect(grep(root, { pattern: "(a)\\1" }, never)).rejects.toMatchObject({ code: "invalid_payload" });
   });
