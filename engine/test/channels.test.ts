@@ -159,3 +159,8 @@ test("a channel that nobody uses is swept", async () => {
   await bus.clock.advance(7 * 60_000);
   expect(bus.engine.check(`/ws/channels/${writer.channel_id}?key=${writer.access_key}&dir=read`)).toBe(404);
 });
+
+test("a path that cannot be decoded names no channel; the engine goes on", async () => {
+  await using bus = await testBus([]);
+  expect(bus.engine.check("/ws/channels/%zz?key=k&dir=read")).toBe(404);
+});

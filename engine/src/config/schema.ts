@@ -77,7 +77,7 @@ export const Limits = z.strictObject({
   /** Calls in flight that one connection may have made. */
   max_in_flight: z.int().min(1).default(10_000),
   /** How deep calls may nest. */
-  max_depth: z.int().min(1).default(64),
+  max_depth: z.int().min(1).default(32),
   /** The deadline of calls whose caller sends none. */
   call_timeout_ms: z.int().min(1).default(660_000),
   /** How long an http trigger's function may take. */

@@ -144,6 +144,17 @@ test("stop asks first, kills the group after ten seconds, and does not start it 
   expect(spawner.children.filter((child) => child.name === "shell")).toHaveLength(1);
 });
 
+test("everyone who stops a bundled worker hears that it has stopped, also when someone starts it meanwhile", async () => {
+  const { spawner, supervisor } = setup([bundled("policy")]);
+  const host = spawner.last("host");
+  let heard = 0;
+  for (let n = 0; n < 2; n += 1) void supervisor.stop("policy").then(() => (heard += 1));
+  await expect.poll(() => host.sent.at(-1)).toEqual({ type: "stop", name: "policy" });
+  await supervisor.start("policy");
+  host.events.message({ type: "stopped", name: "policy" });
+  await expect.poll(() => heard).toBe(2);
+});
+
 test("restart applies the file as it is now, also when the worker moves to another process", async () => {
   const { spawner, supervisor, edit } = setup([bundled("policy")]);
   const host = spawner.last("host");

@@ -47,7 +47,7 @@ class Channels {
     const key = query.get("key");
     const direction = query.get("dir");
     if (key === null || (direction !== "read" && direction !== "write")) return 400;
-    const channel = this.#open.get(decodeURIComponent(id));
+    const channel = this.#open.get(id);
     return channel === undefined || channel.key !== key ? 404 : { pipe: channel.pipe, direction };
   }
 

@@ -30,7 +30,8 @@ interface Entry {
   failures: number;
   reason: string | undefined;
   retry: Timer | undefined;
-  stopped: (() => void) | undefined;
+  /** The host has been asked to stop it; everyone who asks meanwhile waits for the same answer. */
+  stopping: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 }
 
 export class Supervisor {
@@ -114,6 +115,7 @@ export class Supervisor {
     if (old?.wanted === true) return old;
     const entry = newEntry(plan);
     entry.wanted = false;
+    entry.stopping = old?.stopping;
     entry.keeper = this.#ownProcess(plan);
     this.#entries.set(name, entry);
     return entry;
@@ -133,10 +135,11 @@ export class Supervisor {
     entry.retry?.cancel();
     await entry.keeper?.stop();
     if (entry.plan.bundled === undefined || this.#host?.state !== "running") return;
-    await new Promise<void>((resolve) => {
-      entry.stopped = resolve;
-      this.#host?.send({ type: "stop", name: entry.plan.name });
-    });
+    if (entry.stopping === undefined) {
+      entry.stopping = Promise.withResolvers<void>();
+      this.#host.send({ type: "stop", name: entry.plan.name });
+    }
+    await entry.stopping.promise;
   }
 
   #startInHost(entry: Entry): void {
@@ -183,8 +186,8 @@ export class Supervisor {
   #hostEnded(): void {
     for (const entry of this.#entries.values()) {
       entry.retry?.cancel();
-      entry.stopped?.();
-      entry.stopped = undefined;
+      entry.stopping?.resolve();
+      entry.stopping = undefined;
     }
   }
 
@@ -193,8 +196,8 @@ export class Supervisor {
     const entry = parsed.success ? this.#entries.get(parsed.data.name) : undefined;
     if (!parsed.success || entry === undefined) return;
     if (parsed.data.type === "stopped") {
-      entry.stopped?.();
-      entry.stopped = undefined;
+      entry.stopping?.resolve();
+      entry.stopping = undefined;
       return;
     }
     if (parsed.data.type === "started") {
@@ -246,7 +249,7 @@ export class Supervisor {
 }
 
 function newEntry(plan: WorkerPlan): Entry {
-  return { plan, wanted: true, keeper: undefined, failures: 0, reason: undefined, retry: undefined, stopped: undefined };
+  return { plan, wanted: true, keeper: undefined, failures: 0, reason: undefined, retry: undefined, stopping: undefined };
 }
 
 function planFault(faults: readonly string[]): BusError {
