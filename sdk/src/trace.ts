@@ -1,7 +1,7 @@
 // OpenTelemetry for one process: started once, before the first connection. The engine never loads this.
 
 import { context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import type { ActiveSpan, SpanSink, SpanStart } from "./client/spans.ts";
+import { type ActiveSpan, type SpanSink, type SpanStart, unrecorded } from "./client/spans.ts";
 import type { Logger } from "./log-port.ts";
 import type { Dialer } from "./ports.ts";
 import { redactText } from "./redact.ts";
@@ -107,6 +107,7 @@ class OtelSpans implements SpanSink {
             traceFlags: parent.sampled ? 1 : 0,
             isRemote: true,
           });
+    if (parent?.sampled === false) return unrecorded(spec.traceparent ?? "", (body) => context.with(around, body));
     const attributes = { ...spec.attributes, [SERVICE]: this.#worker };
     const span = this.#tracer.startSpan(spec.name, { kind: KINDS[spec.kind], attributes }, around);
     const { traceId, spanId, traceFlags } = span.spanContext();

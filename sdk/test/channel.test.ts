@@ -1,4 +1,4 @@
-import { type ChannelRef, connect } from "@iii/sdk";
+import { type ChannelRef, connect, type Dialer } from "@iii/sdk";
 import { ManualClock, type PeerConnection, ScriptedPeer, seededRandom, settle } from "@iii/sdk/testing";
 import { expect, test } from "vitest";
 
@@ -109,6 +109,25 @@ test("the ends of a created channel are not taken before they are used", async (
   expect(peer.connections).toHaveLength(1);
   await channel.writer.send('"x"');
   expect(peer.connections).toHaveLength(2);
+});
+
+test("a client holds on to open channels only", async () => {
+  const peer = new ScriptedPeer();
+  const ended: string[] = [];
+  const dialer: Dialer = {
+    address: peer.address,
+    dial(path, handlers) {
+      const wire = peer.dial(path, handlers);
+      return { ...wire, close: (code) => wire.close(code), terminate: () => void ended.push(path) };
+    },
+  };
+  const iii = connect({ dialer, clock: new ManualClock(), random: seededRandom() });
+  const done = iii.openWriter(ref("write"));
+  await done.close();
+  iii.openWriter({ ...ref("write"), channel_id: "c2" });
+  await settle();
+  await iii.close();
+  expect(ended).toEqual(["/ws/channels/c2?key=k&dir=write"]);
 });
 
 function answerCreate(bus: PeerConnection): void {

@@ -32,6 +32,21 @@ test("the three forms of a call send the same frame", async () => {
   expect(await Promise.all(calls)).toEqual([{ n: 1 }, { n: 1 }, { n: 1 }]);
 });
 
+test.each([
+  ["null where the definition says that it may be", z.object({}).nullable(), null],
+  ["null where it can only be that", z.null(), null],
+  ["nothing where the definition allows nothing", z.unknown(), undefined],
+  ["nothing where the definition promises more", z.object({}), undefined],
+])("an answer without a result is %s", async (_title, output, expected) => {
+  const { peer, iii } = setUp();
+  const find = defineFunction({ id: "t::find", about: "Find.", input: z.object({}), output });
+  await settle();
+  const found = iii.trigger(find, {});
+  await settle();
+  peer.last.send(answer(peer.last.of("invokefunction")[0], {}));
+  expect(await found).toBe(expected);
+});
+
 test("an error answer keeps its code, and an answer to nothing outstanding is ignored", async () => {
   const { peer, iii } = setUp();
   await settle();
@@ -241,6 +256,25 @@ test("a nested call names its parent across awaits, and only while the handler r
   const [elsewhere] = second?.of("invokefunction") ?? [];
   expect(elsewhere).toMatchObject({ function_id: "t::elsewhere", origin: "agent" });
   expect(elsewhere?.["parent"]).toBeUndefined();
+});
+
+test("a handler that outlives its connection keeps the agent's mark on the next one, where nobody knows its call", async () => {
+  const { peer, clock, iii } = setUp();
+  const goOn = Promise.withResolvers<void>();
+  iii.registerFunction("t::tool", async () => {
+    await goOn.promise;
+    void iii.trigger("approval::resolve").catch(() => undefined);
+  });
+  await settle();
+  const context = { caller: "c", origin: "agent", deadline_ms: null, depth: 0 };
+  peer.last.send({ type: "invokefunction", invocation_id: "1", function_id: "t::tool", context });
+  await settle();
+  peer.last.drop();
+  await clock.advance(5_000);
+  goOn.resolve();
+  await settle();
+  expect(peer.connections).toHaveLength(2);
+  expect(peer.last.of("invokefunction")).toMatchObject([{ function_id: "approval::resolve", origin: "agent" }]);
 });
 
 test("cancel reaches the handler's signal; the deadline does too; the answer after a loss is dropped", async () => {

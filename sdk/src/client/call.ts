@@ -27,6 +27,16 @@ export function readCall(
   return target;
 }
 
+const nullable = new WeakMap<FunctionDefinition, boolean>();
+
+/** What "no result" stands for: a null does not travel, so it is null where the definition has null and not nothing. */
+export function withoutResult(target: FunctionDefinition | string | TriggerRequest): null | undefined {
+  if (typeof target === "string" || !("kind" in target)) return undefined;
+  const known = nullable.get(target) ?? (target.output.safeParse(null).success && !target.output.safeParse(undefined).success);
+  nullable.set(target, known);
+  return known ? null : undefined;
+}
+
 function isVoid(request: TriggerRequest): boolean {
   return request.action?.type === "void";
 }
@@ -56,10 +66,13 @@ export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCa
   return { invocation_id, timeout_ms, text: frameText(head, "data", toJson(request.payload, `the payload for '${function_id}'`)) };
 }
 
-/** On another connection, or after its handler has answered, a call is no parent any more; the agent's mark outlives it. */
+/**
+ * On another connection, or after its handler has answered, a call is no parent any more. The agent's mark is said in any case:
+ * after a reconnect the engine does not know the parent, and must not take the call for the worker's own.
+ */
 function lineage(request: TriggerRequest, scope: CallScope | undefined, owner: object): { parent?: string; origin?: "agent" } {
   const nested = scope !== undefined && scope.owner === owner && scope.running && scope.invocation_id !== "";
-  const marked = request.origin === "agent" || (!nested && scope?.origin === "agent");
+  const marked = request.origin === "agent" || scope?.origin === "agent";
   return { ...(nested ? { parent: scope.invocation_id } : {}), ...(marked ? { origin: "agent" } : {}) };
 }
 

@@ -21,8 +21,14 @@ function pathOf(ref: ChannelRef): string {
   return `/ws/channels/${encodeURIComponent(ref.channel_id)}?key=${encodeURIComponent(ref.access_key)}&dir=${dir}`;
 }
 
+/** What has a wire open and must let go of it when the client is closed. */
+interface End {
+  abandon(): void;
+}
+
 class Writer implements ChannelWriter {
   readonly #dialer: Dialer;
+  readonly #open: Set<End>;
   readonly #ref: ChannelRef;
   readonly #gone = new AbortController();
   readonly #closed = Promise.withResolvers<void>();
@@ -33,9 +39,10 @@ class Writer implements ChannelWriter {
   #closing = false;
   #room: (() => void) | undefined;
 
-  constructor(dialer: Dialer, ref: ChannelRef) {
+  constructor(dialer: Dialer, ref: ChannelRef, open: Set<End>) {
     this.#dialer = dialer;
     this.#ref = ref;
+    this.#open = open;
     this.#opened.promise.catch(() => undefined);
   }
 
@@ -44,7 +51,9 @@ class Writer implements ChannelWriter {
   }
 
   dial(): Wire {
-    this.#wire ??= this.#dialer.dial(pathOf(this.#ref), {
+    if (this.#wire !== undefined) return this.#wire;
+    this.#open.add(this);
+    this.#wire = this.#dialer.dial(pathOf(this.#ref), {
       open: () => this.#opened.resolve(),
       message() {},
       drain: () => this.#room?.(),
@@ -100,6 +109,7 @@ class Writer implements ChannelWriter {
   }
 
   #ended(code: number): void {
+    this.#open.delete(this);
     const error = new BusError("channel_closed", `the channel ended (${code}) before it was closed by this side`);
     this.#opened.reject(error);
     if (!this.#closing || !isClean(code)) this.#gone.abort(error);
@@ -107,31 +117,39 @@ class Writer implements ChannelWriter {
   }
 }
 
-type End = { readonly error: BusError | undefined };
-
 class Reader implements ChannelReader {
   readonly #dialer: Dialer;
+  readonly #open: Set<End>;
   readonly #ref: ChannelRef;
   readonly #decoder = new TextDecoder();
   #wire: Wire | undefined;
   #frames: (string | Uint8Array)[] = [];
   #paused = false;
-  #end: End | undefined;
+  #end: { readonly error: BusError | undefined } | undefined;
   #wake: (() => void) | undefined;
   #taken = false;
 
-  constructor(dialer: Dialer, ref: ChannelRef) {
+  constructor(dialer: Dialer, ref: ChannelRef, open: Set<End>) {
     this.#dialer = dialer;
     this.#ref = ref;
+    this.#open = open;
   }
 
   dial(): Wire {
-    this.#wire ??= this.#dialer.dial(pathOf(this.#ref), {
+    if (this.#wire !== undefined) return this.#wire;
+    this.#open.add(this);
+    this.#wire = this.#dialer.dial(pathOf(this.#ref), {
       message: (data, binary) => this.#push(binary ? data.slice() : this.#decoder.decode(data)),
-      close: (code, reason) =>
-        this.#finish(isClean(code) ? undefined : new BusError("channel_closed", `the channel broke off (${code} ${reason})`)),
+      close: (code, reason) => {
+        this.#open.delete(this);
+        this.#finish(isClean(code) ? undefined : new BusError("channel_closed", `the channel broke off (${code} ${reason})`));
+      },
     });
     return this.#wire;
+  }
+
+  abandon(): void {
+    this.close();
   }
 
   close(): void {
@@ -195,8 +213,7 @@ class Reader implements ChannelReader {
 /** The channel ends that one client holds. */
 export class Channels {
   readonly #dialer: Dialer;
-  readonly #writers = new Set<Writer>();
-  readonly #readers = new Set<Reader>();
+  readonly #open = new Set<End>();
 
   constructor(dialer: Dialer) {
     this.#dialer = dialer;
@@ -207,22 +224,19 @@ export class Channels {
   }
 
   writer(ref: ChannelRef, when: DialTime): ChannelWriter {
-    const writer = new Writer(this.#dialer, ref);
-    this.#writers.add(writer);
+    const writer = new Writer(this.#dialer, ref, this.#open);
     if (when === "now") writer.dial();
     return writer;
   }
 
   reader(ref: ChannelRef, when: DialTime): ChannelReader {
-    const reader = new Reader(this.#dialer, ref);
-    this.#readers.add(reader);
+    const reader = new Reader(this.#dialer, ref, this.#open);
     if (when === "now") reader.dial();
     return reader;
   }
 
   /** The client is closed: its channel ends go with it. */
   close(): void {
-    for (const writer of this.#writers) writer.abandon();
-    for (const reader of this.#readers) reader.close();
+    for (const end of [...this.#open]) end.abandon();
   }
 }

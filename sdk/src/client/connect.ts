@@ -7,7 +7,7 @@ import type { Clock, Random } from "../ports.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { type Ambient, processAmbient } from "./ambient.ts";
-import { type CallDeps, prepareCall, readCall } from "./call.ts";
+import { type CallDeps, prepareCall, readCall, withoutResult } from "./call.ts";
 import { Channels } from "./channel.ts";
 import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts";
 import { Connection } from "./connection.ts";
@@ -102,7 +102,8 @@ class BusClient implements Client {
   trigger<T = unknown>(request: TriggerRequest): Promise<T>;
   trigger(target: FunctionDefinition | string | TriggerRequest, payload?: unknown, options?: TriggerOptions): Promise<unknown> {
     try {
-      return this.#call(readCall(target, payload, options));
+      const answer = this.#call(readCall(target, payload, options));
+      return withoutResult(target) === null ? answer.then((value) => value ?? null) : answer;
     } catch (thrown) {
       return Promise.reject(thrown);
     }

@@ -230,7 +230,7 @@ export class Executions {
   }
 
   #payload(span: ActiveSpan | undefined, name: string, value: unknown, ok: boolean): void {
-    if (span === undefined || this.#deps.spans?.payloads !== true) return;
+    if (span === undefined || span.recording === false || this.#deps.spans?.payloads !== true) return;
     const { json, truncated } = capture(value);
     span.event(name, { "iii.payload.json": json, "iii.payload.truncated": String(truncated), "iii.payload.ok": String(ok) });
   }

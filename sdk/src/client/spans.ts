@@ -11,6 +11,8 @@ export interface SpanStart {
 export interface ActiveSpan {
   /** W3C context whose parent id is this span. */
   readonly traceparent: string;
+  /** False when nothing is recorded: what would go into an event need not be made. Default true. */
+  readonly recording?: boolean;
   event(name: string, attributes: Readonly<Record<string, string>>): void;
   /** Ends the span. Ending twice does nothing. */
   end(error?: { code: string; message: string }): void;
@@ -24,4 +26,9 @@ export interface SpanSink {
   active?(): string | undefined;
   /** Whether payload events are wanted. */
   readonly payloads: boolean;
+}
+
+/** Stands for the work below a context that is not sampled: hands that context on. */
+export function unrecorded(traceparent: string, run: ActiveSpan["run"]): ActiveSpan {
+  return { traceparent, recording: false, event() {}, end() {}, run };
 }

@@ -1,5 +1,5 @@
 // A span sink without the OpenTelemetry SDK: for tests and for runtimes that cannot carry it. Each start and end leaves at once.
-import type { ActiveSpan, SpanSink, SpanStart } from "../client/spans.ts";
+import { type ActiveSpan, type SpanSink, type SpanStart, unrecorded } from "../client/spans.ts";
 import type { Clock, Dialer, Random } from "../ports.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { TelemetryLink, telemetryFrame } from "./link.ts";
@@ -43,6 +43,7 @@ export class LightSpans implements SpanSink {
 
   start(spec: SpanStart): ActiveSpan {
     const parent = parseTraceparent(spec.traceparent);
+    if (parent?.sampled === false) return unrecorded(spec.traceparent ?? "", (body) => body());
     const span: Recorded = {
       trace_id: parent?.trace_id ?? this.#random.hex(16),
       span_id: this.#random.hex(8),

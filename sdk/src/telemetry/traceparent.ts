@@ -16,6 +16,12 @@ export function parseTraceparent(text: string | undefined): TraceParent | undefi
   return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
+/** The same context, for work that leaves no spans. What cannot be read is handed on as it is. */
+export function unsampled(traceparent: string | undefined): string | undefined {
+  const context = parseTraceparent(traceparent);
+  return context?.sampled === true ? formatTraceparent({ ...context, sampled: false }) : traceparent;
+}
+
 export function formatTraceparent(context: TraceParent): string {
   return `00-${context.trace_id}-${context.span_id}-${context.sampled ? "01" : "00"}`;
 }

@@ -43,8 +43,7 @@ export function nearest(wanted: string, ids: readonly string[], count = 3): stri
 }
 
 async function lookUp(provider: string, model_id: string, deps: Deps): Promise<"known" | string[]> {
-  // A null answer arrives as no result at all.
-  if (((await deps.iii.trigger(modelsGet, { provider, model_id })) ?? null) !== null) return "known";
+  if ((await deps.iii.trigger(modelsGet, { provider, model_id })) !== null) return "known";
   const { models } = await deps.iii.trigger(modelsList, { provider });
   const ids = models.map((model) => model.id);
   return ids.includes(model_id) ? "known" : ids;
