@@ -1,7 +1,7 @@
 // The composition root: core and shell, storage, built-ins and the paths that wires may open. Opens no port by itself.
-import type { BusError, Clock, Logger, Random, Wire, WireHandlers } from "@iii/sdk";
+import { BusError, type Clock, type Logger, type Random, type Wire, type WireHandlers } from "@iii/sdk";
 import type { EngineConfig } from "./config.ts";
-import type { Builtin, EngineHost } from "./host.ts";
+import type { Builtin, ChannelMaker, EngineHost } from "./host.ts";
 import type { WireService } from "./registry.ts";
 import type { Served } from "./shell/builtin-calls.ts";
 import { Bus, type WireMeta } from "./shell/bus.ts";
@@ -49,11 +49,12 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
   const observed = builtins.find((builtin) => builtin.tracer !== undefined);
   const tracer: EngineTracer = { start: (name, options) => (observed?.tracer ?? noTracer).start(name, options) };
   const telemetry = builtins.find((builtin) => builtin.telemetry !== undefined)?.telemetry;
+  const channels = builtins.find((builtin) => builtin.channels !== undefined)?.channels ?? noChannels;
   const bounds = { max_functions: MAX_REGISTRATIONS, max_triggers: MAX_REGISTRATIONS, cancel_grace_ms: CANCEL_GRACE_MS };
   const limits = { ...config.limits, ...bounds };
   const bus = new Bus({ clock, random, log, tracer, telemetry, rules: config, limits });
   const services = new Map<string, WireService>();
-  const host = makeHost(bus, { ...deps, tracer }, services);
+  const host = makeHost(bus, { ...deps, tracer, channels }, services);
   const wires = new Set<Wire>();
   let running: { stop?(): void | Promise<void> }[] = [];
   let phase: "new" | "up" | "down" = "new";
@@ -99,6 +100,12 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
   };
 }
 
+const noChannels: ChannelMaker = {
+  open() {
+    throw new BusError("channel_send_failed", "this engine has no channels");
+  },
+};
+
 /** Remembers a wire for as long as it is open. */
 function tracked(wires: Set<Wire>, wire: Wire, handlers: WireHandlers): WireHandlers {
   wires.add(wire);
@@ -120,8 +127,10 @@ function telemetryHandlers(source: string, telemetry: Telemetry | undefined): Wi
   };
 }
 
-function makeHost(bus: Bus, deps: EngineDeps & { tracer: EngineTracer }, services: Map<string, WireService>): EngineHost {
-  const { clock, random, log, store, tracer } = deps;
+type HostDeps = EngineDeps & { readonly tracer: EngineTracer; readonly channels: ChannelMaker };
+
+function makeHost(bus: Bus, deps: HostDeps, services: Map<string, WireService>): EngineHost {
+  const { clock, random, log, store, tracer, channels } = deps;
   const registry = makeRegistry({
     core: bus.core,
     random,
@@ -139,8 +148,10 @@ function makeHost(bus: Bus, deps: EngineDeps & { tracer: EngineTracer }, service
     log,
     store,
     tracer,
+    channels,
     registry,
-    handle: (owner, definition, handler) => bus.serve({ owner, definition, handler: handler as Served["handler"] }),
+    handle: (owner, definition, handler, options) =>
+      bus.serve({ owner, definition, handler: handler as Served["handler"], untraced: options?.untraced as Served["untraced"] }),
     triggerType: (spec) => bus.addType(spec),
     invoke: (request) => bus.invoke(request),
     cancel: (id) => bus.cancel(id),

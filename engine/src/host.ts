@@ -1,5 +1,5 @@
 // What a built-in worker gets from the engine: the one door between `builtin/<name>` and the rest of the engine.
-import type { BusError, Clock, FunctionDefinition, Logger, Random } from "@iii/sdk";
+import type { BusError, ChannelRef, Clock, FunctionDefinition, Logger, Random, Wire, WireHandlers } from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
 import type { z } from "zod";
 import type { Registry, WireService } from "./registry.ts";
@@ -65,6 +65,28 @@ export interface EngineInvocation {
   readonly invocation_id?: string;
 }
 
+export interface HandleOptions<I> {
+  /** Calls for which this is true leave no span unless they fail, and their handler's call is marked as not sampled. */
+  readonly untraced?: (input: I) => boolean;
+}
+
+/** A channel whose one end the engine holds. The other end travels to a client as a reference. */
+export interface EngineChannel {
+  readonly writer: ChannelRef;
+  readonly reader: ChannelRef;
+  /** Somebody has opened this side. */
+  taken(side: "read" | "write"): boolean;
+  /** Takes one side for the engine. The channel uses `wire` as it would a socket; frames go in through what this returns. */
+  attach(side: "read" | "write", wire: Wire): WireHandlers;
+  /** Ends both sides and forgets the channel. */
+  end(): void;
+}
+
+export interface ChannelMaker {
+  /** `frames` may wait in the channel before its writer is paused. */
+  open(frames: number): EngineChannel;
+}
+
 /** The engine, as its built-ins see it. */
 export interface EngineHost {
   readonly clock: Clock;
@@ -72,12 +94,14 @@ export interface EngineHost {
   readonly log: Logger;
   readonly store: Store;
   readonly tracer: EngineTracer;
+  readonly channels: ChannelMaker;
 
   /** Serves a built-in function. No worker can claim its id. `owner` is the `worker_name` in the catalogue. */
   handle<I extends z.ZodType, O extends z.ZodType>(
     owner: string,
     definition: FunctionDefinition<I, O>,
     handler: (input: z.output<I>, call: BuiltinCall) => z.input<O> | Promise<z.input<O>>,
+    options?: HandleOptions<z.output<I>>,
   ): void;
   triggerType(spec: TriggerTypeSpec): void;
 
@@ -110,5 +134,7 @@ export interface Builtin {
   readonly tracer?: EngineTracer;
   /** … and so does what arrives on telemetry wires. */
   readonly telemetry?: Telemetry;
+  /** Set by the built-in that makes channels: the others get theirs from it. */
+  readonly channels?: ChannelMaker;
   install(host: EngineHost): { start?(): void | Promise<void>; stop?(): void | Promise<void> };
 }

@@ -1,4 +1,4 @@
-import { formatBaggage, parseBaggage, parseTraceparent } from "@iii/sdk";
+import { formatBaggage, parseBaggage, parseTraceparent, unsampled } from "@iii/sdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { callAttributes } from "../src/client/call-ids.ts";
@@ -65,6 +65,7 @@ test.each([
   ["nonsense", undefined],
 ])("traceparent %o", (text, sampled) => {
   expect(parseTraceparent(text)?.sampled).toBe(sampled);
+  expect(parseTraceparent(unsampled(text))?.sampled).toBe(sampled === undefined ? undefined : false);
 });
 
 test.each([

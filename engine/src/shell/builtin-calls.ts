@@ -1,14 +1,16 @@
 // Runs the functions that the engine serves itself: payload in as JSON, checked by the definition, answer out as JSON.
-import { BusError, type FunctionDefinition, toBusError, toWire } from "@iii/sdk";
+import { BusError, type FunctionDefinition, toBusError, toWire, unsampled } from "@iii/sdk";
 import type { Access } from "../core/access.ts";
 import type { BuiltinRun, Outcome } from "../core/effects.ts";
 import type { BuiltinCall, Caller } from "../host.ts";
-import type { EngineTracer } from "../tracer.ts";
+import type { EngineSpan, EngineTracer } from "../tracer.ts";
 
 export interface Served {
   readonly owner: string;
   readonly definition: FunctionDefinition;
   readonly handler: (input: unknown, call: BuiltinCall) => unknown;
+  /** Which calls leave no span, and neither does what they cause. A failed one still does. */
+  readonly untraced?: ((input: unknown) => boolean) | undefined;
 }
 
 export interface BuiltinDeps {
@@ -81,23 +83,31 @@ function callOf(deps: BuiltinDeps, run: BuiltinRun, traceparent: string | undefi
   return { invocation_id: id, caller: deps.caller(caller), context, parent, metadata, traceparent, baggage };
 }
 
+function startSpan({ tracer }: BuiltinDeps, { function_id, traceparent, baggage }: BuiltinRun): EngineSpan | undefined {
+  if (traceparent === undefined || UNTRACED.test(function_id)) return undefined;
+  // The caller's baggage names the caller's function; this span is the built-in's.
+  const attributes = { "iii.function.id": function_id };
+  return tracer.start(`call ${function_id}`, { traceparent, baggage, attributes, kind: "server" });
+}
+
 /** Starts a built-in; `done` gets its outcome, at once when the handler is synchronous. */
 export function runBuiltin(deps: BuiltinDeps, run: BuiltinRun): void {
   const served = deps.functions.get(run.function_id);
-  const traced = run.traceparent !== undefined && !UNTRACED.test(run.function_id);
-  const { traceparent, baggage } = run;
-  // The caller's baggage names the caller's function; this span is the built-in's.
-  const attributes = { "iii.function.id": run.function_id };
-  const span = traced ? deps.tracer.start(`call ${run.function_id}`, { traceparent, baggage, attributes, kind: "server" }) : undefined;
+  let span: EngineSpan | undefined;
   const finish = (outcome: Outcome): void => {
     span?.end(outcome.error);
     deps.done(run.id, outcome);
   };
-  const fail = (thrown: unknown): void => finish({ error: toWire(toBusError(thrown)) });
+  const fail = (thrown: unknown): void => {
+    span ??= startSpan(deps, run);
+    finish({ error: toWire(toBusError(thrown)) });
+  };
   try {
     if (served === undefined) throw new BusError("function_not_found", `'${run.function_id}' is not served`);
     const input = checkInput(served.definition, parseJson(run.payload));
-    const call = callOf(deps, run, span === undefined || span.traceparent === "" ? traceparent : span.traceparent);
+    const untraced = served.untraced?.(input) === true;
+    span = untraced ? undefined : startSpan(deps, run);
+    const call = callOf(deps, run, untraced ? unsampled(run.traceparent) : span?.traceparent || run.traceparent);
     const refused = deps.access.refuseInput(run.function_id, input, {
       origin: run.context.origin,
       direct: run.direct,

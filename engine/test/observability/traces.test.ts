@@ -1,4 +1,4 @@
-import { stateSet, stateTransact, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
+import { StreamEvent, stateSet, stateTransact, streamSet, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { defineFunction, defineWorker } from "@iii/sdk";
 import { expect, test } from "vitest";
@@ -107,4 +107,48 @@ test("no secret reaches a span, a name, an event or a log", async () => {
   const logs = await bus.call("engine::logs::list", {});
   expect(spans.total).toBeGreaterThan(0);
   expect(JSON.stringify([spans, logs])).not.toContain(SECRET);
+});
+
+test("a live delta leaves no span, nor does what hears it; a stored item does; a refused one does", async () => {
+  const writer = defineFunction({ id: "writer::run", about: "Writes.", input: Input, output: z.null() });
+  const hear = defineFunction({ id: "reader::hear", about: "Hears.", input: StreamEvent, output: z.null() });
+  const heard: (string | undefined)[] = [];
+  const item = { stream_name: "live", group_id: "g" };
+  const worker = defineWorker({
+    name: "writer",
+    config: z.object({}),
+    register(on, { iii }) {
+      on(writer, async () => {
+        await iii.trigger(streamSet, { ...item, item_id: "d/1", data: "x", ephemeral: true });
+        await iii.trigger(streamSet, { ...item, item_id: "kept", data: "x" });
+        await iii.trigger("stream::set", { ...item, item_id: 7, ephemeral: true }).catch(() => undefined);
+        return null;
+      });
+      on(hear, async (_event, call) => {
+        await iii.trigger("engine::functions::info", { function_id: writer.id });
+        heard.push(call.traceparent?.slice(-2));
+        return null;
+      });
+      on.trigger({ type: "stream", function_id: hear.id, config: { stream_name: "live" } });
+    },
+  });
+  await using bus = await testBus([worker], { trace: true });
+  await bus.call(writer, { session_id: "s4" });
+  await bus.settle();
+  expect(heard).toEqual(["00", "01"]);
+  const { groups } = await bus.call(tracesGroupBy, { attribute: "iii.session.id" });
+  const { roots } = await bus.call(tracesTree, { trace_id: groups[0]?.trace_ids[0] ?? "" });
+  expect(roots.map(names)).toEqual([
+    {
+      "execute writer::run @writer": [
+        {
+          "call stream::set @iii-engine": [
+            { "stream_triggers @iii-engine": [{ "execute reader::hear @writer": [{ "call engine::functions::info @iii-engine": [] }] }] },
+          ],
+        },
+        { "call stream::set @iii-engine": [] },
+      ],
+    },
+  ]);
+  expect(roots[0]?.children[1]?.status).toBe("error");
 });

@@ -92,7 +92,9 @@ function noteCustom(streams: StreamHub, address: ItemAddress, answer: unknown, d
 }
 
 function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
-  host.handle(OWNER, streamSet, async (input, call) => {
+  // Live deltas come by the dozen and are of interest only while they are live: no trace holds them.
+  const options = { untraced: ({ ephemeral }: { ephemeral?: boolean | undefined }) => ephemeral === true };
+  const set = async (input: z.output<typeof streamSet.input>, call: BuiltinCall): Promise<z.input<typeof streamSet.output>> => {
     const { ephemeral, ...rest } = input;
     const own = custom(host, "set", rest, call);
     const data = input.data ?? null;
@@ -107,7 +109,8 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
     streams.put(batch, input, data, text, causeOf(call));
     await batch.commit();
     return { old_value, new_value: data };
-  });
+  };
+  host.handle(OWNER, streamSet, set, options);
 }
 
 function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
