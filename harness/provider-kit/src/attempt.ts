@@ -26,6 +26,8 @@ export interface Exchange<W extends z.ZodType, S, C extends ProviderSettings> {
 
 const LINGER_MS = 50;
 const MAX_ERROR_BODY = 64 * 1024;
+/** More than any model writes; a server that never ends must not fill the memory. */
+const MAX_ANSWER = 64 * 1024 * 1024;
 const fail = (kind: Failure["kind"], message: string): Outcome => ({ type: "fail", failure: { kind, message } });
 
 async function readText(body: AsyncIterator<Uint8Array>, patience: Patience): Promise<string> {
@@ -82,6 +84,15 @@ function parseJson(text: string): unknown {
   }
 }
 
+async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const bytes of body) {
+    size += bytes.length;
+    if (size > MAX_ANSWER) throw new Error(`the provider sent more than ${MAX_ANSWER} bytes`);
+    yield bytes;
+  }
+}
+
 type Read = { readonly bytes: Uint8Array } | "closed" | { readonly lost: string };
 
 async function read(body: AsyncIterator<Uint8Array>, patience: Patience): Promise<Read> {
@@ -124,14 +135,15 @@ async function refusal<W extends z.ZodType, S, C extends ProviderSettings>(
 
 /** Runs one exchange. The connection is closed when this returns or throws. */
 export async function attempt<W extends z.ZodType, S, C extends ProviderSettings>(x: Exchange<W, S, C>): Promise<Outcome> {
+  const over = new AbortController();
   let opened: Opened;
   try {
-    opened = await x.patience.wait(x.transport(x.request, x.patience.signal));
+    opened = await x.patience.wait(x.transport(x.request, AbortSignal.any([x.patience.signal, over.signal])));
   } catch (thrown) {
     if (thrown instanceof Ended) throw thrown;
     return fail("transient", thrown instanceof Error ? thrown.message : "the request failed");
   }
-  const body = opened.body[Symbol.asyncIterator]();
+  const body = bounded(opened.body);
   try {
     const json = opened.headers["content-type"]?.includes("application/json") ?? false;
     if (opened.status < 200 || opened.status > 299 || json) return await refusal(x, opened, body);
@@ -140,7 +152,8 @@ export async function attempt<W extends z.ZodType, S, C extends ProviderSettings
     await folding.finish(false);
     return folding.done ?? fail("transient", lost ?? "the stream was cut before its end (truncated)");
   } finally {
-    // Not awaited: a generator that is stuck in a read would never come back; the signal has closed its socket.
-    body.return?.().catch(() => {});
+    // The signal closes a socket that a read is stuck in; leaving the generator closes any other body, and is not awaited for that reason.
+    over.abort();
+    body.return(undefined).catch(() => {});
   }
 }

@@ -6,7 +6,7 @@ const OVERFLOW: readonly (readonly [RegExp, string])[] = [
   [/prompt is too long/i, "prompt is too long: 213462 tokens > 200000 maximum"],
   [/exceeds? the (?:model's )?(?:maximum )?context (?:window|length)/i, "Your input exceeds the context window of this model"],
   [/maximum context length/i, "This model's maximum context length is 128000 tokens"],
-  [/input token count.*exceeds the maximum/is, "The input token count (1048577) exceeds the maximum number of tokens allowed"],
+  [/input token count.{0,200}exceeds the maximum/is, "The input token count (1048577) exceeds the maximum number of tokens allowed"],
   [/maximum prompt length is/i, "This model's maximum prompt length is 131072 but the request contains 537812 tokens"],
   [/reduce the length of the messages/i, "Please reduce the length of the messages or completion"],
   [/context_length_exceeded|model_context_window_exceeded/, "context_length_exceeded"],

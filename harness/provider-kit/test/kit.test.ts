@@ -1,10 +1,12 @@
 // What the kit promises for every provider, shown with the smallest possible one.
 import type { AssistantMessage, AssistantMessageEvent } from "@iii/contracts";
+import { systemClock } from "@iii/sdk";
 import { ManualClock, settle, until } from "@iii/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { fetchTransport } from "../src/http.ts";
 import { classifyHttp, defineProvider, type FoldEvent, ProviderSettings, type ProviderSpec } from "../src/index.ts";
-import { bytes, conformance, play, type Reply } from "../src/testing/index.ts";
+import { bytes, conformance, loopback, play, type Reply, sseHead } from "../src/testing/index.ts";
 
 const Wire = z.object({ events: z.array(z.custom<FoldEvent>()) });
 const spec: ProviderSpec<typeof Wire, null, ProviderSettings> = {
@@ -158,6 +160,13 @@ describe("failures", () => {
     expect(message.usage?.output).toBeGreaterThan(0);
   });
 
+  test("an answer without end is ended before it fills the memory", async () => {
+    const megabyte = `: ${"x".repeat(1_048_574)}\n`;
+    const { message, requests } = await play(spec, [reply(line(text("Hi")), ...Array.from({ length: 65 }, () => megabyte), line(end))]);
+    expect(message).toMatchObject({ stop_reason: "error", error_kind: "transient", content: [{ type: "text", text: "Hi" }] });
+    expect(requests).toHaveLength(1);
+  });
+
   test("a pause longer than allowed fails at once", async () => {
     const { message, attempts } = await play(spec, [{ status: 429, headers: { "retry-after": "3600" } }]);
     expect([message.error_kind, attempts]).toEqual(["rate_limited", 1]);
@@ -165,6 +174,17 @@ describe("failures", () => {
 });
 
 describe("time and abort", () => {
+  test("a server that keeps an ended answer open is hung up on", async () => {
+    await using server = await loopback((response) => {
+      response.writeHead(200, sseHead);
+      response.write(line(text("all"), end));
+    });
+    const here = { ...spec, endpoint: { url: server.url } };
+    const { message } = await play(here, [], { clock: systemClock, transport: fetchTransport() });
+    expect(message).toMatchObject({ stop_reason: "end", content: [{ type: "text", text: "all" }] });
+    await server.hungUp;
+  });
+
   /** A server that sends what is pushed, when it is pushed. */
   function live() {
     let wake = () => {};

@@ -99,6 +99,12 @@ describe("failures", () => {
   ])("%j is a pause of %s ms", (headers, ms) => expect(retryAfterMs(headers as Record<string, string>, 10_000)).toBe(ms));
 });
 
+test("a long text from a vendor is classified at once, whatever it repeats", () => {
+  const started = performance.now();
+  expect(saysOverflow("input token count ".repeat(14_400))).toBe(false);
+  expect(performance.now() - started).toBeLessThan(1_000);
+});
+
 test("tool names survive the way there and back, also where the rule alone is ambiguous", () => {
   const ids = ["a::b", "a__b", "a.b", "a_b", `${"x".repeat(80)}1`, `${"x".repeat(80)}2`];
   const names = toolNames(ids);

@@ -59,7 +59,7 @@ export const ResolveInput = z.object({
 });
 export type ResolveInput = z.infer<typeof ResolveInput>;
 
-/** `resume_failed`: the decision could not be stored; the call is still pending and the same request may be sent again. */
+/** `resume_failed`: the store did not acknowledge the decision. The same request may be sent again: if it was stored, it is `first`. */
 export const ResolveResult = z.union([
   z.object({ ok: z.literal(true) }),
   z.object({ ok: z.literal(false), error: z.literal("already_decided"), message: z.string(), first: DecisionRecord }),

@@ -34,11 +34,11 @@ export class Gate {
       return await this.#settle(parsed.data, parsed.data.by ?? caller);
     } catch (thrown) {
       const { code, message } = toBusError(thrown);
-      this.#log.error({ code, session_id: parsed.data.session_id }, "a decision could not be stored");
+      this.#log.error({ code, session_id: parsed.data.session_id }, "a decision was not acknowledged by the store");
       return {
         ok: false,
         error: "resume_failed",
-        message: `the decision was not stored (${code}: ${message}); the call still waits, try again`,
+        message: `it is not known whether the decision was stored (${code}: ${message}); send it again, the first decision stands`,
       };
     }
   }

@@ -106,6 +106,20 @@ describe("the gate", () => {
     delete memory.fail;
     expect(await gate.resolve(ask, "a")).toEqual({ ok: true });
   });
+  test("a decision whose acknowledgement got lost is not called lost, and stands when it is sent again", async () => {
+    const { gate, memory } = setup();
+    const { replace } = memory;
+    memory.replace = async (row, rev) => {
+      await replace.call(memory, row, rev);
+      throw new BusError("disconnected", "the engine died");
+    };
+    const answer = await gate.resolve({ ...ask, by: "ann" }, "a");
+    expect(answer).toMatchObject({ ok: false, error: "resume_failed", message: expect.stringContaining("not known") });
+    expect(await gate.resolve({ ...ask, by: "ann" }, "a")).toMatchObject({
+      error: "already_decided",
+      first: { decision: "allow", by: "ann" },
+    });
+  });
   test("the list shows live holds only, oldest first", async () => {
     const later = { ...pending, function_call_id: "d", requested_at: 0, expires_at: null };
     const { gate, clock } = setup([pending, later, { ...decided, function_call_id: "e" }]);
