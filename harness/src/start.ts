@@ -82,6 +82,8 @@ interface Parts {
   readonly supervisor: SupervisorBuiltin;
   readonly store: Store;
   readonly dataFolder: string;
+  /** The file that names the processes that run on this data. */
+  readonly noted: string;
 }
 
 interface Where {
@@ -93,10 +95,6 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
   const dataFolder = resolve(where.context.root, config.engine.data);
   await mkdir(dataFolder, { recursive: true });
   const noted = join(dataFolder, "processes.json");
-  const left = endLeftovers(noted);
-  // However this process ends, nothing that it started stays.
-  process.once("exit", () => endLeftovers(noted));
-  if (left > 0) options.note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context),
@@ -115,7 +113,15 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
     deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal },
     builtins: [...defaultBuiltins(config.engine).filter((builtin) => builtin.name !== http.name), http, supervisor],
   });
-  return { engine, http, supervisor, store, dataFolder };
+  return { engine, http, supervisor, store, dataFolder, noted };
+}
+
+/** Call once store and ports are ours: until then, what is noted may belong to an engine that runs. */
+function takeOverProcesses(noted: string, note: (text: string) => void): void {
+  const left = endLeftovers(noted);
+  // However this process ends, nothing that it started stays.
+  process.once("exit", () => endLeftovers(noted));
+  if (left > 0) note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
 }
 
 /** Waits until every worker is ready, one has failed, or time is up: whatever it is then, the banner says it. */
@@ -194,6 +200,7 @@ export async function startStack(options: StartOptions): Promise<Stack> {
       upgrades: (prefix) => upgradeHandler(parts.engine, { prefix, max_frame_bytes: config.engine.limits.max_frame_bytes }),
     });
     undo.push(() => servers.close());
+    takeOverProcesses(parts.noted, options.note);
     const url = `ws://${hostOf(config)}:${servers.port}`;
     const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;
     where.context = { ...where.context, url };

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processSpawner } from "@iii/engine/supervisor";
+import { silentLogger } from "@iii/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { endLeftovers, notingSpawner } from "../src/leftovers.ts";
+import { startStack } from "../src/start.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -39,4 +42,21 @@ test("no file, or a broken one, is nothing to do", () => {
   expect(endLeftovers(file())).toBe(0);
   writeFileSync(file(), "{");
   expect(endLeftovers(file())).toBe(0);
+});
+
+test("a start that fails because another engine runs leaves that engine's processes alone", async () => {
+  const { child, ended } = sleeper();
+  const taken = createServer().listen(0, "127.0.0.1");
+  await new Promise((listening) => taken.once("listening", listening));
+  const address = taken.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const configPath = join(folder, "config.yaml");
+  writeFileSync(configPath, `version: 1\nengine: { storage: memory, data: ., port: ${port}, http: { port: 0 } }\nworkers: []\n`);
+  const quiet = () => undefined;
+  const starting = startStack({ configPath, env: process.env, log: silentLogger, out: quiet, note: quiet, fatal: quiet });
+  await expect(starting).rejects.toMatchObject({ code: "port_in_use" });
+  expect(endLeftovers(file())).toBe(1);
+  child.kill("SIGKILL");
+  await ended;
+  taken.close();
 });
