@@ -10,11 +10,26 @@ export const systemClock: Clock = {
   },
 };
 
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+/** Random bytes are fetched in stock: asking for a few each time costs far more than they do. */
+const stock = new Uint8Array(4_096);
+let used = stock.length;
+
+function nextByte(): number {
+  if (used === stock.length) {
+    globalThis.crypto.getRandomValues(stock);
+    used = 0;
+  }
+  used += 1;
+  return stock[used - 1] as number;
+}
+
 export const systemRandom: Random = {
   uuid: () => globalThis.crypto.randomUUID(),
   hex(bytes) {
-    const raw = globalThis.crypto.getRandomValues(new Uint8Array(bytes));
-    return Array.from(raw, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    let text = "";
+    for (let i = 0; i < bytes; i += 1) text += HEX[nextByte()];
+    return text;
   },
   float: () => Math.random(),
 };
