@@ -5,13 +5,14 @@ import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, toBusError } from "@iii/sdk";
 import type { ApprovalRow } from "@iii/worker-approval-gate/contract";
 import { APPROVALS_SCOPE, approvalKey } from "@iii/worker-approval-gate/contract";
-import { EMPTY_POINTER, type Line, transaction } from "./commit.ts";
+import { transaction } from "./commit.ts";
 import type { Deps } from "./deps.ts";
 import type { Out } from "./draft.ts";
 import { Performer } from "./effects/perform.ts";
 import { due, type Effect, needsJournal, type TurnEvent } from "./events.ts";
 import { step } from "./machine.ts";
 import { after, before } from "./points.ts";
+import { lineBehind } from "./store.ts";
 import { isTerminal, keys, type PendingEntry, SESSION_SCOPE, type TurnCall, type TurnRecord } from "./turns.ts";
 
 type Parked = TurnCall & { phase: "parked" };
@@ -191,7 +192,7 @@ export class Walk {
     if (this.#stopping) throw new BusError("cancelled", "the step was cancelled");
     const record = this.#progress ? { ...this.#current(), step_failures: 0 } : this.#current();
     const ends = isTerminal(record);
-    const line = ends ? await this.#line() : undefined;
+    const line = ends ? await lineBehind(this.#deps.store, this.#sid) : undefined;
     const starts = waiting.some((effect) => effect.type === "invoke");
     await this.#point(before({ starts, ends, outs: this.#outs }));
     const input = { rev: this.#rev, abortRev: this.#abortRev, record, outs: this.#outs, last, line, now: this.#now() };
@@ -220,14 +221,6 @@ export class Walk {
       if (flag.value !== undefined && flag.value.turn_id === this.#current().turn_id) this.#aborted(flag.value.reason);
     }
     return false;
-  }
-
-  /** The line behind this turn, read in the order that makes a later joiner visible. */
-  async #line(): Promise<Line> {
-    const pointer = await this.#deps.store.pointer(this.#sid);
-    const { head, tail } = pointer.value ?? EMPTY_POINTER;
-    const next = head < tail ? (await this.#deps.store.queued(this.#sid, head)).value : undefined;
-    return { pointer, next };
   }
 
   /** Takes in what was decided about parked calls, and what has expired. */

@@ -2,8 +2,8 @@
 import { AGENT_EVENTS, AGENT_TURN_END, type AgentEvent } from "@iii/contracts";
 import { APPROVALS_SCOPE, type ApprovalRow, approvalKey } from "@iii/worker-approval-gate/contract";
 import type { Out } from "./draft.ts";
-import { ACTIVE_SCOPE, RESULTS_SCOPE, type Transaction, type Versioned } from "./store.ts";
-import { isTerminal, keys, type QueuedRun, type QueuePointer, SESSION_SCOPE, type TurnCall, type TurnRecord, viewOf } from "./turns.ts";
+import { ACTIVE_SCOPE, type Line, RESULTS_SCOPE, type Transaction } from "./store.ts";
+import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, SESSION_SCOPE, type TurnCall, type TurnRecord, viewOf } from "./turns.ts";
 
 export const STEP_QUEUE = "turn-step";
 export const STEP_FUNCTION = "turn::step";
@@ -16,8 +16,6 @@ export type Parts = { [K in PartName]-?: NonNullable<Transaction[K]> };
 export function emptyParts(): Parts {
   return { checks: [], writes: [], enqueue: [], events: [], drops: [] };
 }
-
-export const EMPTY_POINTER: QueuePointer = { head: 1, tail: 1 };
 
 function trace(record: TurnRecord): { traceparent?: string; baggage?: string } {
   const { traceparent, baggage } = record;
@@ -87,12 +85,6 @@ export function beginRun(parts: Parts, run: QueuedRun): void {
   parts.enqueue.push(stepMessage(record, true));
   const event: AgentEvent = { type: "turn_state_changed", event_type: "state:created", new_value: viewOf(record) };
   parts.events.push(...eventItem(record, record.event_seq, event));
-}
-
-export interface Line {
-  readonly pointer: Versioned<QueuePointer>;
-  /** The run that is next, when one waits. */
-  readonly next: QueuedRun | undefined;
 }
 
 export interface StepCommit {

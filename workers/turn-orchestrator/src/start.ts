@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
 import { z } from "zod";
-import { beginRun, EMPTY_POINTER, emptyParts, type Parts } from "./commit.ts";
+import { beginRun, emptyParts, type Parts } from "./commit.ts";
 import { type RunStartPayload, RunStartResult } from "./contract.ts";
 import { type Deps, graceLeft, waitServed } from "./deps.ts";
 import { systemPrompt } from "./prompt.ts";
 import { INDEX_SCOPE } from "./store.ts";
-import { isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
+import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
 import { checkModel, checkProvider } from "./validate.ts";
 
 const MAX_TRIES = 30;

@@ -5,7 +5,7 @@ import { stepMessage, transaction } from "./commit.ts";
 import type { TurnStepResult } from "./contract.ts";
 import { type Deps, within } from "./deps.ts";
 import { step } from "./machine.ts";
-import { ACTIVE_SCOPE } from "./store.ts";
+import { ACTIVE_SCOPE, lineBehind } from "./store.ts";
 import { isTerminal, keys, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
 
 /** How long an earlier walk of the session may take to let go. */
@@ -132,7 +132,7 @@ export class Steps {
     const next = step(record, { type: "broken", now, kind: error.code, message: error.message, give_up });
     const broken = { ...next.record, step_failures: 0 };
     const abort = await this.#deps.store.abort(sid);
-    const line = isTerminal(broken) ? { pointer: await this.#deps.store.pointer(sid), next: undefined } : undefined;
+    const line = isTerminal(broken) ? await lineBehind(this.#deps.store, sid) : undefined;
     const parts = transaction({ rev, abortRev: abort.rev, record: broken, outs: next.outs, last: true, line, now });
     const enqueue = isTerminal(broken) ? (parts.enqueue ?? []) : [...(parts.enqueue ?? []), stepMessage(broken, false)];
     const done = await this.#deps.store.transact({ ...parts, enqueue });

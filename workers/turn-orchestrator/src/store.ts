@@ -4,7 +4,7 @@ import { stateGetWithRev, stateList, stateTransact, type TransactInput } from "@
 import type { Iii } from "@iii/sdk";
 import { APPROVALS_SCOPE, type ApprovalRow, approvalKey, ApprovalRow as Row } from "@iii/worker-approval-gate/contract";
 import { z } from "zod";
-import { AbortFlag, keys, parseStored, QueuedRun, QueuePointer, RunRequest, SESSION_SCOPE, TurnRecord } from "./turns.ts";
+import { AbortFlag, EMPTY_POINTER, keys, parseStored, QueuedRun, QueuePointer, RunRequest, SESSION_SCOPE, TurnRecord } from "./turns.ts";
 
 export type Transaction = z.input<typeof TransactInput>;
 export type Transacted = { ok: true; revs: number[] } | { ok: false; conflict: { scope: string; key: string; rev: number } };
@@ -24,6 +24,13 @@ export const RESULTS_SCOPE = "results";
 async function read<S extends z.ZodType>(iii: Iii, schema: S, scope: string, key: string): Promise<Versioned<z.output<S>>> {
   const { value, rev } = await iii.trigger(stateGetWithRev, { scope, key });
   return { value: value === null || value === undefined ? undefined : parseStored(schema, value, `${scope} ${key}`), rev };
+}
+
+/** The runs that wait behind a session's turn. */
+export interface Line {
+  readonly pointer: Versioned<QueuePointer>;
+  /** The run that is next, when one waits. */
+  readonly next: QueuedRun | undefined;
 }
 
 export interface TurnStore {
@@ -56,4 +63,12 @@ export function turnStore(iii: Iii): TurnStore {
     },
     transact: (transaction) => iii.trigger(stateTransact, transaction),
   };
+}
+
+/** Reads the line, for a commit that ends the turn: in the order that makes a later joiner visible. */
+export async function lineBehind(store: TurnStore, sid: string): Promise<Line> {
+  const pointer = await store.pointer(sid);
+  const { head, tail } = pointer.value ?? EMPTY_POINTER;
+  const next = head < tail ? (await store.queued(sid, head)).value : undefined;
+  return { pointer, next };
 }

@@ -133,6 +133,7 @@ export type QueuedRun = z.infer<typeof QueuedRun>;
 /** The line of a session: messages `head` (inclusive) to `tail` (exclusive) wait. Rewritten by every commit that ends a turn. */
 export const QueuePointer = z.object({ head: z.int().positive(), tail: z.int().positive() });
 export type QueuePointer = z.infer<typeof QueuePointer>;
+export const EMPTY_POINTER: QueuePointer = { head: 1, tail: 1 };
 
 export const AbortFlag = z.object({ turn_id: z.string(), reason: z.string(), at: z.number() });
 

@@ -30,6 +30,15 @@ test("a step that keeps failing ends the turn as failed, also when not even the 
   expect(await until(bus, "s1", ended, 600)).toMatchObject({ state: "failed", error: { kind: "store_unavailable" } });
 }, 60_000);
 
+test("a turn that is given up starts the run behind it: every accepted turn ends", async () => {
+  const provider = toyProvider(() => [text("never stored")]);
+  await using bus = await stack([provider.worker], { transcript: "tree", max_step_failures: 2 });
+  await start(bus, "s1", [user("go")], { message_id: "m1" });
+  expect(await start(bus, "s1", [user("and on")], { message_id: "m2" })).toMatchObject({ queued: true });
+  await until(bus, "s1", (view) => ended(view) && view.message_id === "m2", 600);
+  expect(await bus.call("state::list", { scope: "active_turns" })).toEqual([]);
+}, 60_000);
+
 test("a provider that went away is waited for, and then named", async () => {
   const provider = toyProvider(() => [text("here again")]);
   await using bus = await stack([provider.worker]);
