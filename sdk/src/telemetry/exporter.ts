@@ -12,6 +12,8 @@ type StartedSpan = Parameters<SpanProcessor["onStart"]>[0];
 
 const BATCH_MS = 100;
 const MAX_BATCH = 512;
+/** Most spans end sooner, and then only their end is sent. */
+const SNAPSHOT_MS = 20;
 
 export interface ExporterOptions {
   readonly link: TelemetryLink;
@@ -23,15 +25,15 @@ export interface ExporterOptions {
 }
 
 /**
- * A span that is still running at the end of the event-loop turn in which it started is sent at once, with end 0, so that a process
- * that dies leaves a trace of it. Ended spans follow in batches.
+ * Spans that still run some milliseconds after they started are sent with end 0, so that a process that dies leaves a trace of them.
+ * Ended spans follow in batches.
  */
 export class SpanExporter implements SpanProcessor {
   readonly #options: ExporterOptions;
   readonly #started = new Map<string, StartedSpan>();
   #ended: ReadableSpan[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #snapshotDue = false;
+  #snapshotDue: NodeJS.Timeout | undefined;
 
   constructor(options: ExporterOptions) {
     this.#options = options;
@@ -39,9 +41,7 @@ export class SpanExporter implements SpanProcessor {
 
   onStart(span: StartedSpan): void {
     this.#started.set(span.spanContext().spanId, span);
-    if (this.#snapshotDue) return;
-    this.#snapshotDue = true;
-    setImmediate(() => this.#snapshot());
+    this.#snapshotDue ??= setTimeout(() => this.#snapshot(), SNAPSHOT_MS).unref();
   }
 
   onEnd(span: ReadableSpan): void {
@@ -67,7 +67,7 @@ export class SpanExporter implements SpanProcessor {
   }
 
   #snapshot(): void {
-    this.#snapshotDue = false;
+    this.#snapshotDue = undefined;
     const running = [...this.#started.values()];
     this.#started.clear();
     if (running.length === 0) return;

@@ -14,6 +14,8 @@ export interface Missed {
   readonly items: readonly { readonly seq: number; readonly data: unknown }[];
 }
 export interface FanoutPorts {
+  /** Has every session's events brought to `event` from now on, before anything that is read later. Returns the end of it. */
+  hear(): () => void;
   /** Reads what a session's stream holds after a cursor. */
   read(session_id: string, since: number | undefined, epoch: string | undefined): Promise<Missed>;
   /** Calls the browser's function. @throws BusError `function_not_found` when the page has gone. */
@@ -39,6 +41,8 @@ export class Fanout {
   readonly #ports: FanoutPorts;
   readonly #limits: OutboxLimits;
   readonly #log: Logger;
+  /** Set while there is a browser: a turn that nobody watches is not listened to. */
+  #deafen: (() => void) | undefined;
 
   constructor(ports: FanoutPorts, deps: { limits: OutboxLimits; log: Logger }) {
     this.#ports = ports;
@@ -75,7 +79,7 @@ export class Fanout {
     if (browser === undefined) return;
     if (session_id === null || session_id === undefined) browser.all = false;
     else browser.sessions.delete(session_id);
-    if (!browser.all && browser.sessions.size === 0) this.#browsers.delete(browser_id);
+    if (!browser.all && browser.sessions.size === 0) this.#remove(browser);
   }
 
   event(session_id: string, event: AgentEvent, cursor: { seq?: number | undefined; epoch?: string | undefined }): void {
@@ -101,7 +105,16 @@ export class Fanout {
     if (known !== undefined) return known;
     const made = { id, sessions: new Set<string>(), all: false, outbox: new Outbox(this.#limits), held: 0, pumping: false, failures: 0 };
     this.#browsers.set(id, made);
+    this.#deafen ??= this.#ports.hear();
     return made;
+  }
+
+  #remove(browser: Browser): void {
+    if (this.#browsers.get(browser.id) !== browser) return;
+    this.#browsers.delete(browser.id);
+    if (this.total > 0) return;
+    this.#deafen?.();
+    this.#deafen = undefined;
   }
 
   #wake(browser: Browser): void {
@@ -137,7 +150,7 @@ export class Fanout {
     if (gone && item.kind === "sessions") return; // a page need not care about other sessions
     browser.failures += 1;
     if (gone || browser.failures >= MAX_FAILURES) {
-      if (this.#browsers.get(browser.id) === browser) this.#browsers.delete(browser.id);
+      this.#remove(browser);
       this.#log.info({ browser_id: browser.id, code }, "a browser is gone; it may subscribe again");
       return;
     }

@@ -57,7 +57,6 @@ export const worker = defineWorker({
     serveTrigger(iii, { provider: config.default_provider, model: config.default_model }, clock, () => random.uuid());
     serveBrowsers(iii, log);
     on.trigger({ type: "http", function_id: harnessTrigger.id, config: { api_path: "/harness/trigger", http_method: "POST" } });
-    on.trigger({ type: "stream", function_id: onAgentEvent.id, config: { stream_name: AGENT_EVENTS } });
     on.trigger({ type: "state", function_id: onSessionCreated.id, config: { scope: "session_index" } });
     if (config.policy === "allow_all") {
       log.warn({}, "policy is allow_all: every tool call runs without asking");
@@ -116,6 +115,7 @@ function busPorts(iii: Iii, log: Logger): FanoutPorts {
   const outside = AsyncLocalStorage.snapshot();
   const options = { timeout_ms: PUSH_TIMEOUT_MS };
   return {
+    hear: () => iii.registerTrigger({ type: "stream", function_id: onAgentEvent.id, config: { stream_name: AGENT_EVENTS } }).unregister,
     read: (session_id, since, epoch) =>
       iii.trigger(streamRead, {
         stream_name: AGENT_EVENTS,

@@ -19,12 +19,19 @@ function setup(limits = { items: 5, bytes: 100_000 }) {
   const control = {
     fail: undefined as BusError | undefined,
     gate: Promise.resolve(),
+    ears: 0,
     missed: Promise.resolve<Missed>({ epoch: "e", seq: 0, gap: false, items: [] }),
   };
   const note = (push: SessionPush) =>
     push.gap ? "gap" : push.event?.type === "message_update" && "delta" in push.event.llm_event ? push.event.llm_event.delta : "?";
   const fanout = new Fanout(
     {
+      hear() {
+        control.ears += 1;
+        return () => {
+          control.ears -= 1;
+        };
+      },
       read: () => control.missed,
       async pushEvent(browser, push) {
         await control.gate;
@@ -47,6 +54,25 @@ function setup(limits = { items: 5, bytes: 100_000 }) {
 }
 
 describe("subscriptions", () => {
+  test("events are listened to once, while there is a browser", async () => {
+    const { fanout, control, quiet } = setup();
+    const ears = [control.ears];
+    const note = () => ears.push(control.ears);
+    await fanout.subscribe({ browser_id: "a", session_id: "s1" });
+    await fanout.subscribe({ browser_id: "b" });
+    note();
+    fanout.unsubscribe("a", "s1");
+    note();
+    control.fail = new BusError("function_not_found", "gone");
+    fanout.event("s1", delta("x"), {});
+    await quiet();
+    note();
+    await fanout.subscribe({ browser_id: "a" });
+    note();
+    fanout.unsubscribe("a", null);
+    note();
+    expect(ears).toEqual([0, 1, 1, 0, 1, 0]);
+  });
   test("a browser hears its session, one for all hears everything, once each", async () => {
     const { fanout, told, quiet } = setup();
     await fanout.subscribe({ browser_id: "a", session_id: "s1" });
