@@ -6,6 +6,9 @@ export const REDACTED = "[redacted]";
 const SECRET_KEY =
   /(?:api[_-]?key|secret|token|passw(?:or)?d|passphrase|authorization|cookie|credentials?|private[_-]?key|access[_-]?key|vault[_-]?key)s?$/i;
 
+/** A provider's credential by itself: its fields have ordinary names. */
+const CREDENTIAL_TYPES = new Set<unknown>(["api_key", "oauth"]);
+
 /** Values that are secrets wherever they stand. */
 const SECRET_TEXT =
   /\bsk-[A-Za-z0-9_-]{12,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
@@ -28,6 +31,12 @@ export function isSecretKey(key: string): boolean {
   return SECRET_KEY.test(key);
 }
 
+/** Which members of an object must not be shown. */
+function secretsOf(value: object): (key: string, item: unknown) => boolean {
+  const credential = "type" in value && CREDENTIAL_TYPES.has(value.type);
+  return (key, item) => hides(item) && (isSecretKey(key) || (credential && key !== "type"));
+}
+
 const MAX_DEPTH = 12;
 
 /** A copy of a JSON-like value with secrets replaced; cycles and deep nesting are cut. Never throws. */
@@ -48,8 +57,9 @@ function redactError(error: Error, depth: number): unknown {
 
 function redactEntries(value: object, depth: number): unknown {
   const copy: Record<string, unknown> = {};
+  const isSecret = secretsOf(value);
   for (const [key, item] of Object.entries(value)) {
-    copy[key] = isSecretKey(key) && hides(item) ? REDACTED : redact(item, depth + 1);
+    copy[key] = isSecret(key, item) ? REDACTED : redact(item, depth + 1);
   }
   return copy;
 }
@@ -83,11 +93,12 @@ function excerpt(value: unknown, budget: Budget, depth: number): unknown {
   if (depth >= MAX_DEPTH || value instanceof Uint8Array || value instanceof Error) return redact(value, depth);
   if (Array.isArray(value)) return excerptList(value, budget, depth);
   const copy: Record<string, unknown> = {};
+  const isSecret = secretsOf(value);
   for (const key of Object.keys(value)) {
     if (budget.left <= 0) break;
     budget.left -= key.length + 4;
     const item = (value as Record<string, unknown>)[key];
-    copy[key] = isSecretKey(key) && hides(item) ? REDACTED : excerpt(item, budget, depth + 1);
+    copy[key] = isSecret(key, item) ? REDACTED : excerpt(item, budget, depth + 1);
   }
   return copy;
 }

@@ -44,6 +44,22 @@ test("a bad credential is refused by its field, without repeating it", async () 
   expect(String(error) + JSON.stringify(error)).not.toContain("sk-secret-1");
 });
 
+test("a secret of any shape leaves no trace, whether it is stored or handed out", async () => {
+  await using bus = await testBus([{ worker, config: { store_path: join(folder, "vault.json") } }], { trace: true });
+  const secrets = { key: "0f1e2d3c4b5a69788796a5b4", access_token: "at-4b5a6978", provider_extra: { id: "pe-8796a5b4" } };
+  const traced = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+  for (const type of ["api_key", "oauth"] as const) {
+    await bus.call("auth::set_token", { provider: type, credential: { type, ...secrets } }, traced);
+    await bus.call("auth::get_token", { provider: type }, traced);
+  }
+  await bus.clock.advance(5_000);
+  const { spans } = await bus.call<{ spans: unknown[] }>("engine::traces::list", { search_all_spans: true, include_internal: true });
+  const told = JSON.stringify(spans);
+  expect(told).toContain("execute auth::get_token");
+  expect(told).toContain("iii.payload.json");
+  for (const secret of [secrets.key, secrets.access_token, secrets.provider_extra.id]) expect(told).not.toContain(secret);
+});
+
 test("neither an agent nor a browser gets near it", async () => {
   await using bus = await boot();
   await bus.call(authSetToken, { provider: "openai", credential });
