@@ -121,6 +121,14 @@ test("a call in flight at a loss rejects and is never sent again", async () => {
   expect(peer.last.of("invokefunction")).toEqual([]);
 });
 
+test("a loss because of a message that was too large says so", async () => {
+  const { peer, iii } = setUp();
+  const call = iii.trigger("t::x", {});
+  await settle();
+  peer.last.drop(1009);
+  await expect(call).rejects.toMatchObject({ code: "disconnected", message: expect.stringContaining("limits.max_frame_bytes") });
+});
+
 test("calls wait for the first connection, and only so many", async () => {
   const { peer, iii } = setUp({ auto: false });
   const calls = Array.from({ length: 1_001 }, () => iii.trigger("t::x"));

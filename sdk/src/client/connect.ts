@@ -205,7 +205,7 @@ class BusClient implements Client {
   #leave(code: number, reason: string): void {
     this.#log.warn({ code, reason, address: this.#options.dialer.address }, "the connection was lost");
     this.#executions.abandon();
-    this.#pending.lose();
+    this.#pending.lose(code);
   }
 
   #notify(): void {

@@ -17,6 +17,9 @@ const GRACE_MS = 1_000;
 /** How long a cancelled call waits for its executor's last word. */
 const CANCEL_MS = 6_000;
 
+/** The peer's closing code for a message over its limit. */
+const TOO_LARGE = 1009;
+
 export interface PendingOptions {
   readonly timeout_ms: number;
   readonly signal?: AbortSignal | undefined;
@@ -66,11 +69,12 @@ export class PendingCalls {
     return true;
   }
 
-  /** The connection is gone: calls that were on it reject; those never sent wait on. */
-  lose(): void {
+  /** The connection was closed with `code`: calls that were on it reject; those never sent wait on. */
+  lose(code: number): void {
+    const because = code === TOO_LARGE ? " (a message was larger than the engine's limits.max_frame_bytes)" : "";
     for (const [id, entry] of [...this.#waiting]) {
       if (!entry.sent) continue;
-      const message = `the connection was lost while '${entry.function_id}' ran; whether it took effect is unknown`;
+      const message = `the connection was lost${because} while '${entry.function_id}' ran; whether it took effect is unknown`;
       this.settle(id, { error: new BusError("disconnected", message) });
     }
   }
