@@ -69,6 +69,15 @@ function attach(socket: Duplex, ws: WebSocket, handlers: WireHandlers): void {
   socket.on("drain", () => handlers.drain?.());
 }
 
+/** A path that breaks its service's check is a bad request of one socket, and no reason to end the process. */
+function statusOf(engine: Engine, path: string): number {
+  try {
+    return engine.check(path);
+  } catch {
+    return 400;
+  }
+}
+
 /** Handles the upgrades of one listener whose Host and Origin have been checked. */
 export function upgradeHandler(
   engine: Engine,
@@ -85,7 +94,7 @@ export function upgradeHandler(
   return (request, socket, head) => {
     const url = request.url ?? "/";
     const path = prefix !== "" && url.startsWith(prefix) ? url.slice(prefix.length) || "/" : url;
-    const status = prefix !== "" && !url.startsWith(prefix) ? 404 : engine.check(path);
+    const status = prefix !== "" && !url.startsWith(prefix) ? 404 : statusOf(engine, path);
     if (status !== 101) {
       refuse(socket, status);
       return;
