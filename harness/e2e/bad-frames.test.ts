@@ -179,7 +179,7 @@ describe("oversized and binary", () => {
     const client = connect({ dialer: wsDialer(stack.url), name: "large" });
     await client.trigger("state::set", { scope: "large", key: "before", value: 1 });
     const large = client.trigger("state::set", { scope: "large", key: "k", value: "x".repeat(FRAME_LIMIT) });
-    await expect(large).rejects.toMatchObject({ code: "disconnected" });
+    await expect(large).rejects.toMatchObject({ code: "disconnected", message: expect.stringContaining("max_frame_bytes") });
     expect(await client.trigger("state::get", { scope: "large", key: "before" })).toBe(1);
     expect((await client.trigger("state::get", { scope: "large", key: "k" })) ?? null).toBeNull();
     await client.close({ drain_ms: 0 });

@@ -1,6 +1,6 @@
 // Who gets a socket: our own page and programs of this machine, and no page of any other site. And what a browser may not reach then.
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { rawSocket, upgrade } from "./support/raw.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rawRequest, rawSocket, upgrade } from "./support/raw.ts";
 import { type Stack, startStack } from "./support/stack.ts";
 
 let stack: Stack;
@@ -78,4 +78,44 @@ test("a browser may decide and may not touch credentials: not called, not queued
       expect(answer).toMatchObject({ error: { code: "FORBIDDEN" } });
     }
   }
+});
+
+describe("requests that no client would make", () => {
+  const UNDECODABLE = ["/%", "/%E0%A4%A", "/%ff%fe", "/ws/channels/%E0%A4%A?key=%&dir=read", "/ws/channels/%00?dir=%", "/otel/%2e%2e"];
+
+  test.each(UNDECODABLE)("%s is refused for what it is, as a request and as an upgrade", async (path) => {
+    for (const base of [stack.url, stack.httpUrl, `${stack.httpUrl}/ws`]) {
+      const { status } = await upgrade(base, {}, path);
+      expect([400, 404]).toContain(status);
+    }
+    const { host } = new URL(stack.httpUrl);
+    expect(await rawRequest(stack.httpUrl, `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 (400|404|200) /,
+    );
+    expect((await stack.health()).status).toBe(200);
+  });
+
+  test.each([
+    ["no HTTP at all", "\u0000\u0001garbage\r\n\r\n", 400],
+    ["no Host", "GET / HTTP/1.1\r\nconnection: close\r\n\r\n", 400],
+    ["two lengths", "POST /harness/trigger HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}", 400],
+    [
+      "a length and chunks",
+      "POST /harness/trigger HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+      400,
+    ],
+    ["headers without end", `GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${"x".repeat(40_000)}\r\n\r\n`, 431],
+  ])("%s: answered, closed, and nobody else notices", async (_what, text, status) => {
+    for (const base of [stack.url, stack.httpUrl]) expect(await rawRequest(base, text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect((await stack.health()).status).toBe(200);
+  });
+
+  test("a body over the limit is 413 with the limit, a wrong method 405, and no turn starts", async () => {
+    const headers = { "content-type": "application/json" };
+    const large = await fetch(`${stack.httpUrl}/harness/trigger`, { method: "POST", headers, body: `"${"x".repeat(11 * 1_048_576)}"` });
+    expect(large.status).toBe(413);
+    expect(await large.json()).toMatchObject({ error: { code: "payload_too_large", message: expect.stringMatching(/10485760/) } });
+    expect((await fetch(`${stack.httpUrl}/harness/trigger`)).status).toBe(405);
+    expect(await stack.trigger("session-tree::list", {})).toMatchObject({ sessions: [] });
+  });
 });

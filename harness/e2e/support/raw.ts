@@ -1,5 +1,6 @@
 // Sockets that say what no client would: frames as they are, upgrades with any header. For tests of what a hostile peer can do.
 import { type ClientRequest, request } from "node:http";
+import { createConnection } from "node:net";
 import WebSocket, { type RawData } from "ws";
 import { until } from "./stack.ts";
 
@@ -57,21 +58,22 @@ export async function rawSocket(url: string, options: { origin?: string } = {}):
   };
 }
 
-function upgradeRequest(url: string, headers: Record<string, string>): ClientRequest {
-  const { hostname, port, pathname } = new URL(url);
+function upgradeRequest(url: string, headers: Record<string, string>, more = ""): ClientRequest {
+  const { hostname, port, pathname, search } = new URL(url);
+  const path = `${more === "" ? pathname : pathname.replace(/\/$/, "")}${more}${search}`;
   const usual = {
     connection: "Upgrade",
     upgrade: "websocket",
     "sec-websocket-version": "13",
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
   };
-  return request({ hostname, port, path: pathname, headers: { ...usual, ...headers } });
+  return request({ hostname, port, path, headers: { ...usual, ...headers } });
 }
 
-/** Asks for an upgrade with these headers beside the usual ones; status 101 or the refusal. The socket is closed at once. */
-export function upgrade(url: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
+/** Asks for an upgrade with these headers beside the usual ones; status 101 or the refusal. `path` is added as it is. */
+export function upgrade(url: string, headers: Record<string, string>, path = ""): Promise<{ status: number; body: string }> {
   return new Promise((done, fail) => {
-    const sent = upgradeRequest(url, headers);
+    const sent = upgradeRequest(url, headers, path);
     sent.on("upgrade", (response, socket) => {
       socket.destroy();
       done({ status: response.statusCode ?? 0, body: "" });
@@ -117,4 +119,19 @@ function closingCode(got: Buffer): number {
     at = start + length;
   }
   return 0;
+}
+
+/** Sends text as it is to a listener, and gives all that comes back until it closes. */
+export function rawRequest(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((done) => {
+    let got = "";
+    const socket = createConnection(Number(port), hostname, () => socket.write(text));
+    socket.on("data", (chunk) => {
+      got += chunk.toString();
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => done(got));
+    socket.setTimeout(10_000, () => socket.destroy());
+  });
 }
