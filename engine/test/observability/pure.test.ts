@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cleanSpan } from "../../src/builtin/observability/clean.ts";
 import { type SpanNode, type StoredSpan, tracesGroupBy, tracesList } from "../../src/builtin/observability/contract.ts";
 import { readFrame } from "../../src/builtin/observability/otlp.ts";
 import { groupSpans, listSpans } from "../../src/builtin/observability/queries.ts";
@@ -59,6 +60,17 @@ test("an end replaces a start and a loss; a start that comes late changes nothin
   store.put(running, "w1");
   store.close("w1", 9e6);
   expect(store.trace("t1")).toMatchObject([{ status: "ok", end_time_unix_nano: 2e6 }]);
+});
+
+test.each([
+  ["whole", JSON.stringify({ type: "api_key", key: "0f1e2d3c4b5a" })],
+  ["inside of more", JSON.stringify([{ credential: 1, found: { key: "0f1e2d3c4b5a", type: "api_key" } }])],
+  ["cut", '{"type":"api_key","key":"0f1e2d3c4b5a'],
+])("a credential that another client captured is not kept: %s", (_title, captured) => {
+  const event = { name: "iii.invocation.output", timestamp_unix_nano: 1, attributes: [["iii.payload.json", captured]] as [string, string][] };
+  const kept = cleanSpan({ ...span("1", null), events: [event] });
+  expect(JSON.stringify(kept)).not.toContain("0f1e2d3c4b5a");
+  expect(JSON.stringify(kept)).toContain("iii.payload.json");
 });
 
 test("the store stays within its bounds; the oldest trace gives way and the loss is counted", () => {

@@ -7,7 +7,19 @@ const MAX_ATTRIBUTES = 128;
 const MAX_EVENTS = 64;
 
 const cut = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
-const clean = (text: string): string => cut(redactText(text));
+const clean = (text: string): string => cut(redactText(withoutCredentials(text)));
+
+/** A captured payload is JSON in a text; a credential in it has fields of ordinary names, which only its type gives away. */
+const HOLDS_CREDENTIAL = /"type"\s*:\s*"(?:api_key|oauth)"/;
+
+function withoutCredentials(text: string): string {
+  if (!HOLDS_CREDENTIAL.test(text)) return text;
+  try {
+    return JSON.stringify(redact(JSON.parse(text)));
+  } catch {
+    return REDACTED; // cut short: what stands where cannot be told
+  }
+}
 
 function cleanPairs(pairs: readonly (readonly [string, string])[]): [string, string][] {
   return pairs.slice(0, MAX_ATTRIBUTES).map(([key, value]) => [clean(key), isSecretKey(key) ? REDACTED : clean(value)]);
