@@ -218,6 +218,12 @@ describe("calls", () => {
       { result: 1, error: { code: "x", message: "m" } },
       { payload: undefined, error: { code: "x", message: "m" } },
     ],
+    [
+      "an error without a code is a failure all the same: the executor has answered",
+      { error: { message: "m" } },
+      { payload: undefined, error: { code: "invocation_failed", message: "m" } },
+    ],
+    ["and so is one that is only text", { error: "m" }, { payload: undefined, error: { code: "invocation_failed", message: "m" } }],
   ])("%s", (_title, body, expected) => {
     const { rig, caller, worker } = pair();
     rig.send(caller, { type: "invokefunction", invocation_id: "c", function_id: "a::b" });
@@ -569,6 +575,25 @@ describe("the wall", () => {
     },
   );
 
+  test.each([
+    ["state", { scope: "approvals" }],
+    ["state", {}],
+    ["state", { scope: "notes", durable: "turn-orchestrator" }],
+    ["stream", { stream_name: "agent::events" }],
+  ])("nor watch by a %s trigger what others own, or take over a durable consumer: %o", (trigger_type, config) => {
+    const { rig, worker } = tool();
+    const access = new Access({ human_only, protected_scopes });
+    const nested = { origin: "agent", kind: "worker", direct: false } as const;
+    const wanted = { trigger_type, function_id: "free::fn", config };
+    expect(access.refuseInput("engine::register_trigger", wanted, nested)?.code).toBe("FORBIDDEN");
+    rig.clear();
+    rig.send(worker, { type: "registertrigger", id: "t", ...wanted });
+    expect(rig.take(worker)).toMatchObject([{ type: "triggerregistrationresult", error: { code: "FORBIDDEN" } }]);
+    expect(access.refuseInput("engine::register_trigger", { ...wanted, trigger_type: "state", config: { scope: "notes" } }, nested)).toBe(
+      undefined,
+    );
+  });
+
   test("raw writes are refused to the agent itself and allowed to its tools, but on the scopes of others", () => {
     const access = new Access({ human_only, protected_scopes });
     const agent = { origin: "agent", kind: "worker" } as const;
@@ -580,7 +605,9 @@ describe("the wall", () => {
       "stream::set",
       "stream::send",
       "publish",
+      "iii::durable::publish",
       "engine::register_trigger",
+      "engine::workers::register",
     ]) {
       expect(access.refuseCall(id, { ...agent, direct: true })?.code, id).toBe("FORBIDDEN");
       expect(access.refuseCall(id, { ...agent, direct: false }), id).toBeUndefined();
@@ -598,6 +625,7 @@ describe("the wall", () => {
       "session_tree:s1",
       "session_tree_meta",
       "models",
+      "agent::events",
     ]) {
       expect(access.refuseInput("state::set", { scope, key: "k" }, nested)?.code, scope).toBe("FORBIDDEN");
       expect(access.refuseInput("state::transact", { writes: [{ scope: "own" }, { scope }] }, nested)?.code, scope).toBe("FORBIDDEN");

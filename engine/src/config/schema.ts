@@ -45,7 +45,7 @@ const HUMAN_ONLY = [
   "ui::*",
 ];
 
-/** State scopes that only their owners write: a call made for an agent cannot, however deep it is nested. */
+/** State scopes and streams that only their owners write and watch: a call made for an agent cannot, however deep it is nested. */
 const PROTECTED_SCOPES = [
   "session",
   "session_index",
@@ -56,6 +56,7 @@ const PROTECTED_SCOPES = [
   "session_tree:*",
   "session_tree_meta",
   "models",
+  "agent::*",
 ];
 
 export const Limits = z.strictObject({

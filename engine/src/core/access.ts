@@ -26,8 +26,10 @@ const RAW_WRITES = new Set([
   "stream::delete",
   "stream::send",
   "publish",
+  "iii::durable::publish",
   "engine::register_trigger",
   "engine::unregister_trigger",
+  "engine::workers::register",
 ]);
 
 /** Patterns with `*` for any run of characters; one with `!` in front takes ids out again, wherever it stands. */
@@ -73,9 +75,15 @@ export class Access {
     return undefined;
   }
 
-  /** Decides about a binding: the function it would have called later, and those that its config names. */
-  refuseBinding(function_id: string, config: unknown, facts: CallFacts): ErrorBody | undefined {
-    return this.#firstRefusal([function_id, ...idsIn(config)], facts);
+  /** Decides about a binding: the function it would have called later, those that its config names, and what it would watch. */
+  refuseBinding({ trigger_type, function_id, config }: WantedBinding, facts: CallFacts): ErrorBody | undefined {
+    const refusal = this.#firstRefusal([function_id, ...idsIn(config)], facts);
+    if (refusal !== undefined || facts.origin !== "agent") return refusal;
+    if (textOf(config, "durable").length > 0) return forbidden("a durable consumer outlives the call; none is made for an agent");
+    const watched = [...textOf(config, "scope"), ...textOf(config, "stream_name")];
+    if (trigger_type === "state" && watched.length === 0) return forbidden("a call made for an agent may watch one scope, not all of them");
+    const owned = watched.find((name) => this.#protected(name));
+    return owned === undefined ? undefined : forbidden(`'${owned}' is watched by its owners only, never for an agent`);
   }
 
   #firstRefusal(ids: readonly string[], facts: CallFacts): ErrorBody | undefined {
@@ -90,12 +98,25 @@ export class Access {
   refuseInput(function_id: string, input: unknown, facts: CallFacts): ErrorBody | undefined {
     if (facts.origin !== "agent" && facts.kind !== "browser") return undefined;
     if (typeof input !== "object" || input === null) return undefined;
+    if (function_id === "engine::register_trigger") return this.refuseBinding(wantedBinding(input), facts);
     const refusal = this.#firstRefusal(laterCalls(function_id, input), facts);
     if (refusal !== undefined) return refusal;
     if (facts.origin !== "agent") return undefined;
     const scope = written(function_id, input).find((name) => this.#protected(name));
     return scope === undefined ? undefined : forbidden(`scope '${scope}' is written by its owners only, never for an agent`);
   }
+}
+
+export interface WantedBinding {
+  readonly trigger_type: string;
+  readonly function_id: string;
+  readonly config: unknown;
+}
+
+function wantedBinding(input: object): WantedBinding {
+  const [trigger_type = ""] = textOf(input, "trigger_type");
+  const [function_id = ""] = textOf(input, "function_id");
+  return { trigger_type, function_id, config: "config" in input ? input.config : undefined };
 }
 
 function forbidden(message: string): ErrorBody {
@@ -121,10 +142,7 @@ function idsIn(config: unknown): string[] {
 
 /** Functions that run later because of this call. */
 function laterCalls(function_id: string, input: object): string[] {
-  if (function_id === "engine::queue::enqueue" || function_id === "engine::register_trigger") {
-    const { config } = input as { config?: unknown };
-    return [...textOf(input, "function_id"), ...idsIn(config)];
-  }
+  if (function_id === "engine::queue::enqueue") return textOf(input, "function_id");
   if (function_id === "state::transact") return listOf(input, "enqueue").flatMap((row) => textOf(row, "function_id"));
   return [];
 }

@@ -87,7 +87,7 @@ function bindingObjection(core: Core, conn: Connection, wanted: BindingData): Er
     return { code: "quota_exceeded", message: `a connection may hold ${core.limits.max_triggers} triggers` };
   }
   const origin = conn.agent_calls > 0 ? "agent" : conn.kind;
-  return core.access.refuseBinding(wanted.function_id, wanted.config, { origin, direct: false, kind: conn.kind });
+  return core.access.refuseBinding(wanted, { origin, direct: false, kind: conn.kind });
 }
 
 export function registerTrigger(core: Core, conn: Connection, head: Head, out: Effect[]): void {

@@ -144,12 +144,12 @@ function isNull(payload: Uint8Array): boolean {
 function outcomeOf(head: Record<string, unknown>, payload: Uint8Array | undefined): Outcome {
   const { error } = head;
   if (error === undefined || error === null) return payload === undefined || isNull(payload) ? {} : { payload };
-  if (typeof error !== "object") return { error: { code: "invocation_error", message: String(error) } };
+  if (typeof error !== "object") return { error: { code: "invocation_failed", message: String(error) } };
   const { code, message } = error as Record<string, unknown>;
   return {
     error: {
       ...error,
-      code: typeof code === "string" ? code : "invocation_error",
+      code: typeof code === "string" ? code : "invocation_failed",
       message: typeof message === "string" ? message : "no message",
     },
   };
