@@ -67,7 +67,11 @@ test.each([
   ["inside of more", JSON.stringify([{ credential: 1, found: { key: "0f1e2d3c4b5a", type: "api_key" } }])],
   ["cut", '{"type":"api_key","key":"0f1e2d3c4b5a'],
 ])("a credential that another client captured is not kept: %s", (_title, captured) => {
-  const event = { name: "iii.invocation.output", timestamp_unix_nano: 1, attributes: [["iii.payload.json", captured]] as [string, string][] };
+  const event = {
+    name: "iii.invocation.output",
+    timestamp_unix_nano: 1,
+    attributes: [["iii.payload.json", captured]] as [string, string][],
+  };
   const kept = cleanSpan({ ...span("1", null), events: [event] });
   expect(JSON.stringify(kept)).not.toContain("0f1e2d3c4b5a");
   expect(JSON.stringify(kept)).toContain("iii.payload.json");
