@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Group, HISTORY } from "../../src/builtin/stream/group.ts";
+import { Group, HISTORY, HISTORY_CHARS } from "../../src/builtin/stream/group.ts";
 
 const filled = (count: number): Group => {
   const group = new Group("e1");
-  for (let n = 1; n <= count; n += 1) group.put(`i${n}`, n, false);
+  for (let n = 1; n <= count; n += 1) group.put(`i${n}`, n, false, 1);
   return group;
 };
 
@@ -34,11 +34,21 @@ describe("a stream group", () => {
     expect(group.read(HISTORY + 1, "e1")).toMatchObject({ gap: false });
   });
 
+  test("a history of large changes is short, and a cursor that fell out of it is a gap", () => {
+    const group = new Group("e1");
+    for (let n = 1; n <= 100; n += 1) group.put("big", n, false, HISTORY_CHARS / 10);
+    expect(group.read(80, "e1")).toMatchObject({ gap: true, items: [{ data: 100 }] });
+    expect(group.read(95, "e1")).toMatchObject({ gap: false });
+    group.put("huge", 101, false, HISTORY_CHARS * 2);
+    expect(group.read(100, "e1")).toMatchObject({ gap: false, items: [{ data: 101 }] });
+    expect(group.read(99, "e1")).toMatchObject({ gap: true });
+  });
+
   test("dropped deltas are gone from items and history, and are no gap", () => {
     const group = filled(1);
-    group.put("m/d/1", "a", true);
-    group.put("m/d/2", "b", true);
-    group.put("m/end", "ab", false);
+    group.put("m/d/1", "a", true, 3);
+    group.put("m/d/2", "b", true, 3);
+    group.put("m/end", "ab", false, 4);
     group.drop("m/d/");
     expect([...group.items.keys()]).toEqual(["i1", "m/end"]);
     expect(group.read(1, "e1")).toMatchObject({ gap: false, items: [{ item_id: "m/end" }] });
@@ -46,7 +56,7 @@ describe("a stream group", () => {
 
   test("a stored item is not dropped", () => {
     const group = new Group("e1");
-    group.put("m/d/1", "a", false);
+    group.put("m/d/1", "a", false, 3);
     group.drop("m/d/");
     expect(group.items.size).toBe(1);
   });
@@ -69,7 +79,7 @@ describe("a stream group", () => {
         };
         for (const [n, { id, gone, read }] of changes.entries()) {
           if (gone) group.remove(id);
-          else group.put(id, n, false);
+          else group.put(id, n, false, 1);
           if (read) follow();
         }
         follow();

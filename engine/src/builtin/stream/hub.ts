@@ -2,6 +2,7 @@
 // A change is told only when it is durable, and never before an earlier change of its group.
 import type { EngineHost } from "../../host.ts";
 import type { Batch, Ledger } from "../../store/ledger.ts";
+import { jsonText } from "../../store/text.ts";
 import type { Cause } from "../queue/message.ts";
 import { type Entry, Group, type Reading } from "./group.ts";
 
@@ -47,18 +48,18 @@ export class StreamHub {
   }
 
   restore(): void {
-    const found = new Map<string, { key: string; s: number; c: number; v: unknown }[]>();
+    const found = new Map<string, { key: string; s: number; c: number; v: unknown; size: number }[]>();
     for (const { space, key, value } of this.#ledger.rows(SPACE)) {
       const items = found.get(space) ?? [];
       found.set(space, items);
-      items.push({ key, ...(JSON.parse(value) as { s: number; c: number; v: unknown }) });
+      items.push({ key, ...(JSON.parse(value) as { s: number; c: number; v: unknown }), size: value.length });
     }
     for (const [space, items] of found) {
       const [stream_name, group_id] = JSON.parse(space.slice(SPACE.length)) as [string, string];
       items.sort((left, right) => left.c - right.c);
       const top = items.reduce((highest, { s }) => Math.max(highest, s), 0);
       const { group } = this.#place({ stream_name, group_id }, top);
-      for (const { key, s, c, v } of items) group.items.set(key, { data: v, seq: s, created: c, ephemeral: false });
+      for (const { key, s, c, v, size } of items) group.items.set(key, { data: v, seq: s, created: c, ephemeral: false, size });
     }
   }
 
@@ -93,16 +94,16 @@ export class StreamHub {
   /** Stores an item, whose JSON `text` has been made, as part of `batch`; it is told after the commit. */
   put(batch: Batch, address: ItemAddress, data: unknown, text: string, cause: Cause): void {
     const place = this.#place(address);
-    const entry = place.group.put(address.item_id, data, false);
+    const entry = place.group.put(address.item_id, data, false, text.length);
     const created = place.group.items.get(address.item_id)?.created ?? entry.seq;
     batch.put(spaceOf(address), address.item_id, `{"s":${entry.seq},"c":${created},"v":${text}}`);
     this.#announce(place, address, entry, cause, batch);
   }
 
   /** Keeps an item in memory only and tells it at once, after what was changed before it. */
-  putEphemeral(address: ItemAddress, data: unknown, cause: Cause): void {
+  putEphemeral(address: ItemAddress, data: unknown, text: string, cause: Cause): void {
     const place = this.#place(address);
-    this.#announce(place, address, place.group.put(address.item_id, data, true), cause, undefined);
+    this.#announce(place, address, place.group.put(address.item_id, data, true, text.length), cause, undefined);
   }
 
   /** Whether an item is stored: such an item does not become an ephemeral one. */
@@ -121,7 +122,7 @@ export class StreamHub {
   /** Tells a change that is stored nowhere here. */
   note(address: GroupAddress, item_id: string | null, data: unknown, event: Entry["event"], cause: Cause): void {
     const place = this.#place(address);
-    this.#announce(place, address, place.group.note(item_id, data, event), cause, undefined);
+    this.#announce(place, address, place.group.note(item_id, data, event, jsonText(data, "the event").length), cause, undefined);
   }
 
   drop({ stream_name, group_id, prefix }: GroupAddress & { prefix: string }): void {

@@ -102,7 +102,7 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
     const text = jsonText(data, "the item's data");
     const old_value = streams.get(input) ?? null;
     if (ephemeral === true && !streams.isStored(input)) {
-      streams.putEphemeral(input, data, causeOf(call));
+      streams.putEphemeral(input, data, text, causeOf(call));
       return { old_value, new_value: data };
     }
     const batch = ledger.batch();
