@@ -67,11 +67,14 @@ export const ensureSession = defineFunction({
   output: z.object({ session_id: SessionId }),
   effect: "idempotent",
 });
+/** Whether a session that is not there is created, as `session-tree::ensure` would, in the same commit. Default false. */
+const create = z.boolean().optional();
+
 /** The same `entry_id` with the same message answers as the first time; with another message it is `idempotency_conflict`. */
 export const appendEntry = defineFunction({
   id: "session-tree::append",
   about: "Append one message below `parent_id`, by default below the active leaf. With `entry_id`, appending twice has one effect.",
-  input: z.object({ session_id: SessionId, parent_id: z.string().nullish(), entry_id: EntryId.optional(), message: AgentMessage }),
+  input: z.object({ session_id: SessionId, parent_id: z.string().nullish(), entry_id: EntryId.optional(), message: AgentMessage, create }),
   output: z.object({ entry_id: z.string() }),
 });
 /** `entry_ids`, when given, names one id per message; entries that are there already are kept. One commit for all. */
@@ -83,6 +86,7 @@ export const appendBatch = defineFunction({
     parent_id: z.string().nullish(),
     entry_ids: z.array(EntryId).optional(),
     messages: z.array(AgentMessage).max(1_000),
+    create,
   }),
   output: z.object({ entry_ids: z.array(z.string()) }),
 });

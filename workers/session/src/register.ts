@@ -15,9 +15,9 @@ export const worker = defineWorker({
       await sessions.ensure(session_id, labels);
       return { session_id };
     });
-    on(appendEntry, async ({ session_id, parent_id, entry_id, message }) => {
+    on(appendEntry, async ({ session_id, parent_id, entry_id, message, create }) => {
       const entry_ids = entry_id === undefined ? undefined : [entry_id];
-      const [made = ""] = await sessions.append({ session_id, parent_id, entry_ids, messages: [message] });
+      const [made = ""] = await sessions.append({ session_id, parent_id, entry_ids, messages: [message], create });
       return { entry_id: made };
     });
     on(appendBatch, async (request) => ({ entry_ids: await sessions.append(request) }));

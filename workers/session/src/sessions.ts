@@ -14,6 +14,7 @@ interface AppendRequest {
   readonly parent_id?: string | null | undefined;
   readonly entry_ids?: readonly string[] | undefined;
   readonly messages: readonly AgentMessage[];
+  readonly create?: boolean | undefined;
 }
 type Labels = { readonly display_name?: string | undefined; readonly cwd?: string | undefined };
 
@@ -53,14 +54,15 @@ export class Sessions {
       });
     }
     const items = messages.map((message, i): NewMessage => ({ entry_id: ids[i] ?? "", message }));
-    await this.#inTurn(session_id, () => this.#appendMissing(session_id, request.parent_id, items));
+    await this.#inTurn(session_id, () => this.#appendMissing(request, items));
     return [...ids];
   }
 
   async messages(session_id: string, branch_leaf: string | undefined): Promise<{ entry_id: string; message: AgentMessage }[]> {
-    const meta = await this.#load(session_id);
+    // In this order: entries may be newer than the leaf, never older.
+    const [meta, entries] = await Promise.all([this.#load(session_id), this.#store.entries(session_id)]);
     if (meta === undefined) throw notFound(session_id);
-    const path = pathTo(await this.#store.entries(session_id), branch_leaf ?? meta.value.leaf_id);
+    const path = pathTo(entries, branch_leaf ?? meta.value.leaf_id);
     return path.flatMap((entry) => (entry.type === "message" ? [{ entry_id: entry.id, message: entry.message }] : []));
   }
 
@@ -77,14 +79,13 @@ export class Sessions {
     return { sessions: page.map(({ branch_count: _branches, leaf_id: _leaf, ...row }) => row), total: metas.length };
   }
 
-  async #appendMissing(session_id: string, parent_id: string | null | undefined, items: readonly NewMessage[]): Promise<void> {
+  async #appendMissing({ session_id, parent_id, create }: AppendRequest, items: readonly NewMessage[]): Promise<void> {
     let rest = items;
     let parent = parent_id;
     if (parent !== null && parent !== undefined) await this.#mustExist(session_id, parent);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       if (rest.length === 0) return;
-      const meta = this.#metas.get(session_id) ?? (await this.#load(session_id));
-      if (meta === undefined) throw notFound(session_id);
+      const meta = await this.#metaOf(session_id, create === true, attempt === 0);
       const next = appendChain(meta.value, rest, { parent_id: parent, now: this.#clock.now() });
       const written = await this.#store.write(next.meta, meta.rev, next.entries);
       if (written.ok) return this.#remember({ value: next.meta, rev: written.rev });
@@ -92,6 +93,17 @@ export class Sessions {
       if (written.conflict.kind === "entry") [rest, parent] = await this.#skipKnown(session_id, rest, parent);
     }
     throw new BusError("too_many_in_flight", `session '${session_id}' kept changing while a message was appended`);
+  }
+
+  /**
+   * The meta to write on. At first a session that is unknown here and may be created is taken for new: the write's check knows better.
+   * @throws BusError `session_not_found` when it is not there and not to be created.
+   */
+  async #metaOf(session_id: string, create: boolean, first: boolean): Promise<Versioned<SessionMeta>> {
+    const known = this.#metas.get(session_id) ?? (create && first ? undefined : await this.#load(session_id));
+    if (known !== undefined) return known;
+    if (!create) throw notFound(session_id);
+    return { value: newMeta(session_id, {}, 0, this.#clock.now()), rev: 0 };
   }
 
   /** Takes away the items that stand in the session already. With an explicit parent, what follows goes below the last of them. */

@@ -67,6 +67,24 @@ describe("appending", () => {
     for (const id of ["b", "a", "c"]) await append(id);
     expect(await ids()).toEqual(["b", "a", "c"]);
   });
+  test("with `create`, a new session and its first message are one write, and one that is there is extended", async () => {
+    const { sessions, ids, store } = setup();
+    const add = (by: Sessions, id: string) => by.append({ session_id: "s", entry_ids: [id], messages: [say(id)], create: true });
+    await add(sessions, "a");
+    expect([store.calls, store.writes]).toEqual([1, 1]);
+    const restarted = setup(store).sessions;
+    await Promise.all([add(restarted, "b"), add(sessions, "c"), add(restarted, "a")]);
+    expect((await ids()).toSorted()).toEqual(["a", "b", "c"]);
+    expect((await store.meta("s"))?.value).toMatchObject({ branch_count: 0, entry_count: 3 });
+  });
+  test("two that create the same session at once both have their message in it", async () => {
+    const { sessions, ids, store } = setup();
+    const other = setup(store).sessions;
+    await Promise.all(
+      [sessions, other].map((by, n) => by.append({ session_id: "s", entry_ids: [`e${n}`], messages: [say("x")], create: true })),
+    );
+    expect((await ids()).toSorted()).toEqual(["e0", "e1"]);
+  });
   test("the same id twice has one effect and the same answer", async () => {
     const { sessions, ids, append, store } = setup();
     await sessions.ensure("s", {});

@@ -55,6 +55,14 @@ export async function functionInfo(iii: Iii, function_id: string): Promise<{ met
   }
 }
 
+const Infos = z.object({ functions: z.array(z.object({ function_id: z.string(), error: z.string().optional() })) });
+
+/** Which of these functions somebody serves now. */
+export async function servedNow(iii: Iii, function_ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const { functions } = Infos.parse(await iii.trigger("engine::functions::info", { function_ids }));
+  return new Set(functions.filter((row) => row.error === undefined).map((row) => row.function_id));
+}
+
 /** A function's declaration about being run again. What it does not say, or says wrongly, is the careful default. */
 export function policyFrom(metadata: unknown): CallPolicy {
   const parsed = CallPolicy.partial().safeParse(metadata ?? {});

@@ -1,11 +1,13 @@
 // Accepts a run: checks what it asks for, then stores request, messages, first record and first step in one commit.
 import { createHash } from "node:crypto";
+import { providerStream } from "@iii/contracts";
 import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
+import { appendEntry } from "@iii/worker-session/contract";
 import { z } from "zod";
 import { beginRun, emptyParts, type Parts } from "./commit.ts";
 import { type RunStartPayload, RunStartResult } from "./contract.ts";
-import { type Deps, graceLeft, waitServed } from "./deps.ts";
+import { type Deps, graceLeft, servedNow, waitServed } from "./deps.ts";
 import { systemPrompt } from "./prompt.ts";
 import { INDEX_SCOPE } from "./store.ts";
 import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
@@ -59,11 +61,11 @@ async function earlier(payload: RunStartPayload, names: Names, deps: Deps): Prom
   return undefined;
 }
 
-async function chooseTranscript(deps: Deps): Promise<"tree" | "own"> {
+async function chooseTranscript(served: ReadonlySet<string>, deps: Deps): Promise<"tree" | "own"> {
   const { transcript } = deps.config;
   if (transcript !== "auto") return transcript;
-  const served = await waitServed(deps, "session-tree::append", graceLeft(deps), new AbortController().signal);
-  return served ? "tree" : "own";
+  if (served.has(appendEntry.id)) return "tree";
+  return (await waitServed(deps, appendEntry.id, graceLeft(deps), new AbortController().signal)) ? "tree" : "own";
 }
 
 /** Baggage of the run: what came in, with the ids by which its trace is found. */
@@ -114,18 +116,27 @@ function buildRun(payload: RunStartPayload, names: Names, call: Call, deps: Deps
   return { record, request };
 }
 
-/** One try: reads, decides, commits. Undefined: something changed in between. */
-async function tryAccept(payload: RunStartPayload, names: Names, call: Call, deps: Deps): Promise<RunStartResult | undefined> {
+/** What a try is decided on. The line is read before the record: whoever ends a turn rewrites the line. */
+function readPlace(session_id: string, { store }: Deps) {
+  return Promise.all([store.pointer(session_id), store.record(session_id), store.get(IndexRow, INDEX_SCOPE, session_id)]);
+}
+
+interface Asked {
+  readonly payload: RunStartPayload;
+  readonly names: Names;
+  readonly call: Call;
+  /** What was served when the run was asked for. */
+  readonly served: ReadonlySet<string>;
+}
+
+/** One try: decides and commits. Undefined: something has changed since `place` was read. */
+async function tryAccept(asked: Asked, place: Awaited<ReturnType<typeof readPlace>>, deps: Deps): Promise<RunStartResult | undefined> {
+  const { payload, names, call, served } = asked;
   const { session_id } = payload;
-  // The line is read before the record: whoever ends a turn rewrites the line.
-  const [pointer, record, index] = await Promise.all([
-    deps.store.pointer(session_id),
-    deps.store.record(session_id),
-    deps.store.get(IndexRow, INDEX_SCOPE, session_id),
-  ]);
+  const [pointer, record, index] = place;
   const busy = record.value !== undefined && !isTerminal(record.value);
   if (busy && payload.if_busy === "reject") return { session_id, started: false, reason: "session_busy" };
-  const transcript = index.value?.transcript ?? (await chooseTranscript(deps));
+  const transcript = index.value?.transcript ?? (await chooseTranscript(served, deps));
   const run = buildRun(payload, names, call, deps, transcript);
   const { turn_id, message_id } = names;
   const answer: RunStartResult = { session_id, turn_id, message_id, started: !busy, ...(busy ? { queued: true } : {}) };
@@ -169,14 +180,21 @@ function writeIndex(parts: Parts, session_id: string, transcript: "tree" | "own"
  */
 export async function startRun(payload: RunStartPayload, call: Call, deps: Deps, uuid: () => string): Promise<RunStartResult> {
   const names = nameRun(payload, uuid);
-  const checks = Promise.all([checkProvider(payload.provider, deps), checkModel(payload.provider, payload.model, deps)]);
-  checks.catch(() => undefined); // looked at below: an answer that was given before stands, whatever is connected now
-  const known = await earlier(payload, names, deps);
+  const { session_id, provider, model } = payload;
+  // Everything is asked for at once. An answer that was given before stands, whatever is connected now.
+  const before = earlier(payload, names, deps);
+  let place = readPlace(session_id, deps);
+  const now = servedNow(deps.iii, [providerStream(provider).id, appendEntry.id]);
+  const checks = Promise.all([now, now.then((served) => checkProvider(provider, served, deps)), checkModel(provider, model, deps)]);
+  for (const early of [place, checks]) early.catch(() => undefined); // looked at below
+  const known = await before;
   if (known !== undefined) return known;
-  await checks;
+  const asked = { payload, names, call, served: (await checks)[0] };
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const answer = await tryAccept(payload, names, call, deps);
+    const answer = await tryAccept(asked, await place, deps);
     if (answer !== undefined) return answer;
+    place = readPlace(session_id, deps);
+    place.catch(() => undefined);
     const meanwhile = await earlier(payload, names, deps);
     if (meanwhile !== undefined) return meanwhile;
   }

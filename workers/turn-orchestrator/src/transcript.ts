@@ -32,13 +32,14 @@ async function appendToTree(iii: Iii, session_id: string, entries: readonly Pend
         session_id,
         entry_ids: entries.map((entry) => entry.entry_id),
         messages: entries.map((entry) => entry.message),
+        create: true,
       });
       return;
     } catch (thrown) {
       if (!isMissing(thrown)) throw thrown;
     }
   }
-  for (const { entry_id, message } of entries) await iii.trigger(appendEntry, { session_id, entry_id, message });
+  for (const { entry_id, message } of entries) await iii.trigger(appendEntry, { session_id, entry_id, message, create: true });
 }
 
 export function treeTranscript(iii: Iii): Transcript {
@@ -65,6 +66,7 @@ export function treeTranscript(iii: Iii): Transcript {
           await appendToTree(iii, session_id, entries);
         } catch (thrown) {
           if (!isUnknownSession(thrown)) throw thrown;
+          // A session worker that does not know `create`.
           await iii.trigger(ensureSession, { session_id });
           await appendToTree(iii, session_id, entries);
         }

@@ -3,7 +3,7 @@ import { providerStream } from "@iii/contracts";
 import { BusError } from "@iii/sdk";
 import { modelsGet, modelsList } from "@iii/worker-models-catalog/contract";
 import { z } from "zod";
-import { type Deps, functionInfo, graceLeft, pause, waitServed } from "./deps.ts";
+import { type Deps, graceLeft, isNotServed, pause, waitServed } from "./deps.ts";
 
 const POLL_MS = 200;
 const Listed = z.object({ functions: z.array(z.object({ function_id: z.string() })) });
@@ -14,9 +14,13 @@ async function providersNow(deps: Deps): Promise<string[]> {
   return ids.flatMap((id) => /^provider::(?<name>.+)::stream$/.exec(id)?.groups?.["name"] ?? []).toSorted();
 }
 
-/** @throws BusError `provider_unknown` naming the providers that are connected. Never falls back to another one. */
-export async function checkProvider(provider: string, deps: Deps): Promise<void> {
+/**
+ * `served` is what was served a moment ago.
+ * @throws BusError `provider_unknown` naming the providers that are connected. Never falls back to another one.
+ */
+export async function checkProvider(provider: string, served: ReadonlySet<string>, deps: Deps): Promise<void> {
   const { id } = providerStream(provider);
+  if (served.has(id)) return;
   if (await waitServed(deps, id, graceLeft(deps), new AbortController().signal)) return;
   const known = await providersNow(deps);
   const have = known.length === 0 ? "no provider is connected" : `connected: ${known.join(", ")}`;
@@ -54,7 +58,6 @@ async function lookUp(provider: string, model_id: string, deps: Deps): Promise<"
  * @throws BusError `model_unknown` naming the nearest ids.
  */
 export async function checkModel(provider: string, model: string, deps: Deps): Promise<void> {
-  if ((await functionInfo(deps.iii, modelsGet.id)) === undefined) return;
   const until = deps.clock.now() + graceLeft(deps);
   for (;;) {
     const found = await lookUpSafely(provider, model, deps);
@@ -73,6 +76,7 @@ async function lookUpSafely(provider: string, model: string, deps: Deps): Promis
   try {
     return await lookUp(provider, model, deps);
   } catch (err) {
+    if (isNotServed(err)) return "known";
     deps.log.warn({ err, provider, model }, "the model catalogue did not answer; the model is not checked");
     return "known";
   }
