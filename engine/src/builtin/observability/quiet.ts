@@ -9,7 +9,6 @@ const SHOWN_PER_TRACE = 60;
 const REMEMBERED = 2_000;
 
 interface Patter {
-  roots: number;
   readonly shown: Set<string>;
   readonly hidden: Set<string>;
 }
@@ -28,10 +27,9 @@ export class QuietSpans {
     if (known !== undefined) return { shown: known };
     const parent = span.parent_span_id === null ? undefined : this.#verdict(span.trace_id, span.parent_span_id);
     if (parent === undefined && !PATTER.has(span.name)) return undefined;
-    const trace = this.#traces.get(span.trace_id) ?? { roots: 0, shown: new Set<string>(), hidden: new Set<string>() };
+    const trace = this.#traces.get(span.trace_id) ?? { shown: new Set<string>(), hidden: new Set<string>() };
     this.#traces.set(span.trace_id, trace);
-    const shown = parent ?? trace.roots < SHOWN_PER_TRACE;
-    if (shown && parent === undefined) trace.roots += 1;
+    const shown = parent ?? trace.shown.size < SHOWN_PER_TRACE;
     if (shown) trace.shown.add(span.span_id);
     else hide(trace.hidden, span.span_id);
     return { shown };
