@@ -498,6 +498,8 @@ describe("the wall", () => {
     ["run::start", true],
     ["turn::step", true],
     ["budget::set", true],
+    ["budget::usage", false],
+    ["budget::forecast", false],
     ["worker::restart", true],
     ["worker::list", false],
     ["configuration::set", true],

@@ -37,6 +37,8 @@ const HUMAN_ONLY = [
   "!budget::check",
   "!budget::get",
   "!budget::list",
+  "!budget::usage",
+  "!budget::forecast",
   "worker::*",
   "!worker::list",
   "configuration::set",
