@@ -72,7 +72,7 @@ export const Limits = z.strictObject({
     .int()
     .min(1_024)
     .default(16 * 1_048_576),
-  /** Largest request body of an http trigger; a larger one answers 413. */
+  /** Largest JSON body of an http trigger; a larger one answers 413. Other bodies are streamed and never held. */
   max_body_bytes: z
     .int()
     .min(0)

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { BusError } from "@iii/sdk";
-import type { HttpFront, HttpRequest, HttpResponse } from "../builtin/http/port.ts";
+import type { BodyStream, HttpFront, HttpRequest, HttpResponse } from "../builtin/http/port.ts";
 import { type Refusal, refuse } from "./guard.ts";
 
 export interface ListenOptions {
@@ -44,6 +44,15 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Uint8A
   return Buffer.concat(chunks, size);
 }
 
+/** Leaving the loop early does not end the connection: the answer still has to go out on it. What is left is read and dropped. */
+async function* pieces(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false });
+  } finally {
+    request.resume();
+  }
+}
+
 function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -57,20 +66,38 @@ function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequ
     query: mark < 0 ? "" : url.slice(mark + 1),
     headers: joinedHeaders(request),
     readBody: (limit) => readBody(request, limit),
+    body: () => pieces(request),
     signal: gone.signal,
   };
 }
 
 function write(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
   if (response.destroyed) return;
-  const body = typeof answer.body === "string" ? Buffer.from(answer.body) : (answer.body ?? new Uint8Array());
   for (const [name, value] of answer.headers) response.appendHeader(name, value);
   // A body that was not read to its end would be taken for the next request.
-  if (!request.complete) response.setHeader("connection", "close");
+  if (!request.complete && typeof answer.body !== "function") response.setHeader("connection", "close");
+  if (typeof answer.body === "function") {
+    stream(response, answer.status, answer.body);
+    return;
+  }
+  const body = typeof answer.body === "string" ? Buffer.from(answer.body) : (answer.body ?? new Uint8Array());
   const isEmpty = answer.status === 204 || answer.status === 304;
   if (!isEmpty) response.setHeader("content-length", body.byteLength);
   response.writeHead(answer.status);
   response.end(isEmpty || request.method === "HEAD" ? undefined : body);
+}
+
+function stream(response: ServerResponse, status: number, body: BodyStream): void {
+  response.writeHead(status);
+  const { drain } = body({
+    write: (piece) => void response.write(piece),
+    get buffered() {
+      return response.writableLength;
+    },
+    end: () => void response.end(),
+    abort: () => void response.destroy(),
+  });
+  response.on("drain", drain);
 }
 
 function refusal(refused: Refusal): HttpResponse {

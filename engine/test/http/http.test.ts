@@ -2,58 +2,17 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BusError, connect, type Iii, silentLogger, systemClock, systemRandom } from "@iii/sdk";
+import { BusError, type Iii } from "@iii/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { httpBuiltin } from "../../src/builtin/http/register.ts";
-import { defaultBuiltins } from "../../src/builtins.ts";
-import { defaultEngineConfig } from "../../src/config.ts";
-import { createEngine } from "../../src/engine.ts";
-import { createMemoryStore, linkedDialer } from "../../src/testing/index.ts";
-import { type Listener, listen } from "../../src/transport/http.ts";
+import { listen } from "../../src/transport/http.ts";
+import { type HttpBench, httpBench } from "./bench.ts";
 
-interface Bench {
-  readonly url: string;
-  readonly iii: Iii;
-  connect(): Iii;
-  stop(): Promise<void>;
-}
-
-async function bench(options: { timeout_ms?: number } = {}): Promise<Bench> {
-  const config = defaultEngineConfig({ storage: "memory" });
-  const http = httpBuiltin({ max_body_bytes: 1_000, version: "0", ...options });
-  const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
-  const engine = createEngine({ config, deps, builtins: [...defaultBuiltins(config).filter((one) => one.name !== "http"), http] });
-  await engine.start();
-  const listener: Listener = await listen({
-    host: "127.0.0.1",
-    port: 0,
-    purpose: { name: "HTTP", env: "E", key: "k" },
-    allowedOrigins: [],
-    front: http.front,
-    onUpgrade: (_request, socket) => socket.destroy(),
-  });
-  const clients: Iii[] = [];
-  const open = () => {
-    const client = connect({ dialer: linkedDialer(() => engine), name: "worker" });
-    clients.push(client);
-    return client;
-  };
-  return {
-    url: `http://127.0.0.1:${listener.port}`,
-    iii: open(),
-    connect: open,
-    async stop() {
-      for (const client of clients) await client.close({ drain_ms: 0 });
-      await listener.close();
-      await engine.stop();
-    },
-  };
-}
-
-let on: Bench;
+let on: HttpBench;
+let iii: Iii;
 let folder: string;
 beforeEach(async () => {
-  on = await bench();
+  on = await httpBench({ max_body_bytes: 1_000 });
+  iii = on.connect();
   folder = mkdtempSync(join(tmpdir(), "iii-http-"));
 });
 afterEach(async () => {
@@ -81,7 +40,7 @@ async function route(
 }
 
 test("a request reaches the function in full, and its answer comes back", async () => {
-  await route(on.iii, "/items/:id", (input) => ({ status_code: 201, headers: { "X-A": "b" }, body: { got: input } }), {
+  await route(iii, "/items/:id", (input) => ({ status_code: 201, headers: { "X-A": "b" }, body: { got: input } }), {
     http_method: "POST",
   });
   const response = await fetch(`${on.url}/items/a%20b?q=1&q=2`, {
@@ -110,13 +69,13 @@ test.each<[string, unknown, number, string]>([
   ["null with a type is empty", { headers: { "Content-Type": "text/plain" }, body: null }, 200, ""],
   ["headers may be lines", { headers: ["Content-Type: text/csv"], body: "a,b" }, 200, "a,b"],
 ])("%s", async (_title, answer, status, body) => {
-  await route(on.iii, "/r", () => answer);
+  await route(iii, "/r", () => answer);
   const response = await fetch(`${on.url}/r`);
   expect([response.status, await response.text()]).toEqual([status, body]);
 });
 
 test("a thrown error is a 500 with its code and an id to find it by", async () => {
-  await route(on.iii, "/r", () => {
+  await route(iii, "/r", () => {
     throw new BusError("io_error", "disk gone");
   });
   const response = await fetch(`${on.url}/r`);
@@ -125,7 +84,7 @@ test("a thrown error is a 500 with its code and an id to find it by", async () =
 });
 
 test("no route is 404, another method 405 with what is allowed", async () => {
-  await route(on.iii, "/r", () => ({}), { http_method: "POST" });
+  await route(iii, "/r", () => ({}), { http_method: "POST" });
   const missing = await fetch(`${on.url}/nothing`);
   expect([missing.status, await missing.json()]).toEqual([404, { error: { code: "NOT_FOUND", message: "Not Found" } }]);
   const wrong = await fetch(`${on.url}/r`);
@@ -133,20 +92,22 @@ test("no route is 404, another method 405 with what is allowed", async () => {
 });
 
 test("a function that takes too long is a 504", async () => {
-  await using slow = Object.assign(await bench({ timeout_ms: 30 }), {
+  await using slow = Object.assign(await httpBench({ timeout_ms: 30 }), {
     async [Symbol.asyncDispose]() {
       await slow.stop();
     },
   });
-  await route(slow.iii, "/r", () => new Promise(() => undefined));
+  await route(slow.connect(), "/r", () => new Promise(() => undefined));
   expect((await fetch(`${slow.url}/r`)).status).toBe(504);
 });
 
-test("a body over the limit is 413, with or without its length", async () => {
-  await route(on.iii, "/r", () => ({}), { http_method: "POST" });
-  expect((await fetch(`${on.url}/r`, { method: "POST", body: "x".repeat(1_001) })).status).toBe(413);
+test("JSON over the limit is 413, with or without its length; what is not held in memory has no limit", async () => {
+  await route(iii, "/r", () => ({}), { http_method: "POST" });
+  const headers = { "content-type": "application/json" };
+  expect((await fetch(`${on.url}/r`, { method: "POST", headers, body: "1".repeat(1_001) })).status).toBe(413);
+  expect((await fetch(`${on.url}/r`, { method: "POST", body: "x".repeat(1_001) })).status).toBe(200);
   const status = await new Promise<number | undefined>((done) => {
-    const stream = httpRequest(`${on.url}/r`, { method: "POST" }, (response) => done(response.resume().statusCode));
+    const stream = httpRequest(`${on.url}/r`, { method: "POST", headers }, (response) => done(response.resume().statusCode));
     stream.on("error", () => undefined);
     stream.write("x".repeat(600));
     stream.end("x".repeat(600));
@@ -155,30 +116,30 @@ test("a body over the limit is 413, with or without its length", async () => {
 });
 
 test("JSON that is broken is a null body", async () => {
-  await route(on.iii, "/r", (input: { body: unknown }) => ({ body: { body: input.body } }), { http_method: "POST" });
+  await route(iii, "/r", (input: { body: unknown }) => ({ body: { body: input.body } }), { http_method: "POST" });
   const response = await fetch(`${on.url}/r`, { method: "POST", headers: { "content-type": "application/json" }, body: "{" });
   expect(await response.json()).toEqual({ body: null });
 });
 
 test("a condition that is false answers 422 and the function does not run", async () => {
   let runs = 0;
-  on.iii.registerFunction("test::no", () => false);
-  await route(on.iii, "/r", () => (runs += 1), { condition_function_id: "test::no" });
+  iii.registerFunction("test::no", () => false);
+  await route(iii, "/r", () => (runs += 1), { condition_function_id: "test::no" });
   const response = await fetch(`${on.url}/r`);
   expect([response.status, runs]).toEqual([422, 0]);
   expect(await response.json()).toMatchObject({ error: { code: "CONDITION_NOT_MET" }, skipped: true });
 });
 
 test("middleware that responds ends the request", async () => {
-  on.iii.registerFunction("test::go", () => ({ action: "continue" }));
-  on.iii.registerFunction("test::halt", () => ({ action: "respond", response: { status_code: 401, body: { no: 1 } } }));
-  await route(on.iii, "/r", () => ({ body: "never" }), { middleware_function_ids: ["test::go", "test::halt"] });
+  iii.registerFunction("test::go", () => ({ action: "continue" }));
+  iii.registerFunction("test::halt", () => ({ action: "respond", response: { status_code: 401, body: { no: 1 } } }));
+  await route(iii, "/r", () => ({ body: "never" }), { middleware_function_ids: ["test::go", "test::halt"] });
   const response = await fetch(`${on.url}/r`);
   expect([response.status, await response.json()]).toEqual([401, { no: 1 }]);
 });
 
 test("the newest route serves; when its worker goes, the one before serves again", async () => {
-  await route(on.iii, "/r", () => ({ body: { by: "first" } }));
+  await route(iii, "/r", () => ({ body: { by: "first" } }));
   const second = on.connect();
   const own = await route(second, "/r", () => ({ body: { by: "second" } }));
   expect(await (await fetch(`${on.url}/r`)).json()).toEqual({ by: "second" });
@@ -212,7 +173,7 @@ async function mountPage(iii: Iii): Promise<void> {
 const html = { headers: { accept: "text/html" } };
 
 test("a mounted page has its security headers and a tag, and is not sent twice", async () => {
-  await mountPage(on.iii);
+  await mountPage(iii);
   const page = await fetch(`${on.url}/`, html);
   expect(await page.text()).toBe("<p>page</p>");
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
@@ -232,7 +193,7 @@ test.each([
   ["a path that climbs is not served", "/%2e%2e/iii-secret.txt", {}, 404],
   ["an escape that is broken is not found", "/%zz", {}, 404],
 ])("%s", async (_title, path, init, status) => {
-  await mountPage(on.iii);
+  await mountPage(iii);
   expect((await fetch(`${on.url}${path}`, init)).status).toBe(status);
 });
 

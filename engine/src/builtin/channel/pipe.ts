@@ -30,6 +30,8 @@ export class Pipe {
   /** How the writer ended, once it has. */
   #ended: "closed" | "lost" | undefined;
   #readerGone = false;
+  /** Ended from outside: what still arrives is for nobody. */
+  #over = false;
   #paused = false;
 
   /** `done` runs once both sides have ended. */
@@ -44,6 +46,11 @@ export class Pipe {
     return this.#used.read && this.#used.write;
   }
 
+  /** Somebody has opened this side. */
+  taken(direction: Direction): boolean {
+    return this.#used[direction];
+  }
+
   /** Takes a wire as one side. Each side is taken once; a second one is closed at once. */
   attach(direction: Direction, wire: Wire): WireHandlers {
     if (this.#used[direction]) {
@@ -54,10 +61,13 @@ export class Pipe {
     return direction === "write" ? this.#attachWriter(wire) : this.#attachReader(wire);
   }
 
-  /** Nobody used it in time. */
-  expire(): void {
-    this.#writer?.close(GOING_AWAY, "the channel was not used in time");
-    this.#reader?.close(LOST, "the channel was not used in time");
+  /** Ends both sides, whatever they still have to say; whoever opens one later is closed at once. */
+  end(reason: string): void {
+    this.#used = { read: true, write: true };
+    this.#over = true;
+    this.#drop();
+    this.#dismiss(reason);
+    this.#reader?.close(LOST, reason);
   }
 
   #attachWriter(wire: Wire): WireHandlers {
@@ -84,14 +94,14 @@ export class Pipe {
         this.#reader = undefined;
         this.#readerGone = true;
         this.#drop();
-        this.#writer?.close(GOING_AWAY, "the reader is gone");
+        this.#dismiss("the reader is gone");
         if (this.#ended !== undefined) this.#done();
       },
     };
   }
 
   #take(frame: FrameData): void {
-    if (this.#readerGone) return;
+    if (this.#readerGone || this.#over) return;
     this.#buffer.push(frame);
     this.#bytes += frame.data.length;
     this.#flush();
@@ -125,6 +135,13 @@ export class Pipe {
       sent += 1;
     }
     if (sent > 0) this.#buffer.splice(0, sent);
+  }
+
+  /** A paused wire would not hear the other end's answer to the close. */
+  #dismiss(reason: string): void {
+    if (this.#paused) this.#writer?.resume();
+    this.#paused = false;
+    this.#writer?.close(GOING_AWAY, reason);
   }
 
   #drop(): void {

@@ -9,14 +9,29 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body. @throws BusError `payload_too_large` as soon as it is longer than `limit`. */
   readBody(limit: number): Promise<Uint8Array>;
+  /** The body in pieces as they come, read no faster than it is iterated. Either this or `readBody`, once. */
+  body(): AsyncIterable<Uint8Array>;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }
 
+/** Where the pieces of a streamed body go. */
+export interface BodySink {
+  write(piece: Uint8Array): void;
+  /** Bytes that the client has not taken yet. */
+  readonly buffered: number;
+  end(): void;
+  /** The body cannot be finished: the client must see that it was cut short. */
+  abort(): void;
+}
+
+/** A body that comes in pieces. Opened once, by the listener; `drain` is called when the sink has room again. */
+export type BodyStream = (sink: BodySink) => { drain(): void };
+
 export interface HttpResponse {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
-  readonly body?: Uint8Array | string;
+  readonly body?: Uint8Array | string | BodyStream;
 }
 
 /** Answers a request. Never throws. */

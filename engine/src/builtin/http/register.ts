@@ -2,8 +2,10 @@
 import { toBusError } from "@iii/sdk";
 import type { Binding, Builtin, EngineHost } from "../../host.ts";
 import { type HealthReport, HttpTrigger, httpStatic } from "./contract.ts";
+import { Exchange, failed, type Trace } from "./exchange.ts";
 import { type HttpFront, type HttpRequest, type HttpResponse, jsonResponse } from "./port.ts";
-import { conditionNotMet, fromError, fromReturn, notAllowed, notFound } from "./respond.ts";
+import type { Pieces } from "./request-body.ts";
+import { conditionNotMet, fromError, fromReturn, middlewareTimeout, notAllowed, notFound } from "./respond.ts";
 import { createRoutes, type Match } from "./routes.ts";
 import { createMounts, readMount } from "./static.ts";
 
@@ -12,6 +14,8 @@ const OWNER = "iii-http";
 export interface HttpOptions {
   max_body_bytes?: number;
   timeout_ms?: number;
+  /** How long a function that returned nothing may take to open its `response` channel. */
+  grace_ms?: number;
   /** What `GET /healthz` reports; without it the engine alone is reported as ready. */
   health?: () => HealthReport;
   version?: string;
@@ -30,8 +34,11 @@ function lastOfEach(query: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(query));
 }
 
-function parseBody(request: HttpRequest, bytes: Uint8Array): unknown {
-  if (bytes.byteLength === 0 || !(request.headers["content-type"] ?? "").includes("application/json")) return null;
+function isJson(request: HttpRequest): boolean {
+  return (request.headers["content-type"] ?? "").toLowerCase().includes("application/json");
+}
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
@@ -39,7 +46,7 @@ function parseBody(request: HttpRequest, bytes: Uint8Array): unknown {
   }
 }
 
-function triggerPayload(request: HttpRequest, match: Match, bytes: Uint8Array): Record<string, unknown> {
+function triggerPayload(request: HttpRequest, match: Match, body: unknown): Record<string, unknown> {
   const path = match.route.config.api_path;
   return {
     query_params: lastOfEach(request.query),
@@ -47,73 +54,100 @@ function triggerPayload(request: HttpRequest, match: Match, bytes: Uint8Array): 
     headers: request.headers,
     path,
     method: request.method,
-    body: parseBody(request, bytes),
+    body,
     trigger: { type: "http", path, method: request.method },
   };
 }
 
-type Trace = { traceparent: string | undefined; baggage: string | undefined };
 interface Settings {
   readonly max_body_bytes: number;
   readonly timeout_ms: number;
+  readonly grace_ms: number;
+}
+
+/** A matched request on its way to its function. */
+interface Visit {
+  readonly host: EngineHost;
+  readonly settings: Settings;
+  readonly request: HttpRequest;
+  readonly match: Match;
+  readonly trace: Trace;
+}
+
+/** Calls a function that stands before the route's own. It is cancelled when the client goes. */
+async function consult({ host, settings, request, trace }: Visit, function_id: string, payload: unknown): Promise<unknown> {
+  const invocation_id = host.random.uuid();
+  const gone = (): void => host.cancel(invocation_id);
+  request.signal.addEventListener("abort", gone, { once: true });
+  try {
+    return await host.invoke({ function_id, payload, timeout_ms: settings.timeout_ms, invocation_id, ...trace });
+  } finally {
+    request.signal.removeEventListener("abort", gone);
+  }
+}
+
+const LATE = Symbol("late");
+
+function lateOrThrow(thrown: unknown): typeof LATE {
+  if (toBusError(thrown).code === "TIMEOUT") return LATE;
+  throw thrown;
 }
 
 /** Middleware in order; the first one that responds ends the request. */
-async function middleware(
-  host: EngineHost,
-  settings: Settings,
-  payload: Record<string, unknown>,
-  match: Match,
-  trace: Trace,
-): Promise<HttpResponse | undefined> {
+async function middleware(visit: Visit, payload: Record<string, unknown>): Promise<HttpResponse | undefined> {
   const { path_params, query_params, headers, method } = payload;
-  for (const function_id of match.route.config.middleware_function_ids ?? []) {
+  for (const function_id of visit.match.route.config.middleware_function_ids ?? []) {
     const input = { phase: "preHandler", request: { path_params, query_params, headers, method }, context: {} };
-    const result = await host.invoke({ function_id, payload: input, timeout_ms: settings.timeout_ms, ...trace });
+    const result = await consult(visit, function_id, input).catch(lateOrThrow);
+    if (result === LATE) return middlewareTimeout(visit.host.random.uuid());
     if (typeof result !== "object" || result === null || !("action" in result) || result.action !== "respond") continue;
     return fromReturn("response" in result ? result.response : undefined);
   }
   return undefined;
 }
 
-async function run(host: EngineHost, settings: Settings, request: HttpRequest, match: Match, trace: Trace): Promise<HttpResponse> {
-  const payload = triggerPayload(request, match, await request.readBody(settings.max_body_bytes));
-  const { condition_function_id } = match.route.config;
-  if (condition_function_id !== undefined) {
-    const met = await host.invoke({ function_id: condition_function_id, payload, timeout_ms: settings.timeout_ms, ...trace });
-    if (met === false) return conditionNotMet();
-  }
-  const early = await middleware(host, settings, payload, match, trace);
-  if (early !== undefined) return early;
-  const invocation_id = host.random.uuid();
-  const gone = () => host.cancel(invocation_id);
-  request.signal.addEventListener("abort", gone, { once: true });
-  try {
-    const { function_id } = match.route;
-    return fromReturn(await host.invoke({ function_id, payload, timeout_ms: settings.timeout_ms, invocation_id, ...trace }));
-  } finally {
-    request.signal.removeEventListener("abort", gone);
-  }
+/** What answers before the function is asked. */
+async function early(visit: Visit, payload: Record<string, unknown>): Promise<HttpResponse | undefined> {
+  const { condition_function_id } = visit.match.route.config;
+  if (condition_function_id !== undefined && (await consult(visit, condition_function_id, payload)) === false) return conditionNotMet();
+  return middleware(visit, payload);
+}
+
+/** Only JSON is held in memory; everything else flows through. */
+async function bodyOf(request: HttpRequest, limit: number): Promise<{ pieces: Pieces; body: unknown }> {
+  if (!isJson(request)) return { pieces: request.body(), body: null };
+  const bytes = await request.readBody(limit);
+  return { pieces: [bytes], body: parseJson(bytes) };
+}
+
+async function run(visit: Visit): Promise<{ response: HttpResponse; over?: Exchange["over"] }> {
+  const { host, settings, request, match, trace } = visit;
+  const { body, pieces } = await bodyOf(request, settings.max_body_bytes);
+  const payload = triggerPayload(request, match, body);
+  const response = await early(visit, payload);
+  if (response !== undefined) return { response };
+  const exchange = new Exchange(host, { ...settings, function_id: match.route.function_id, request, pieces, trace });
+  return { response: await exchange.run(payload), over: exchange.over };
 }
 
 async function answerRoute(host: EngineHost, settings: Settings, request: HttpRequest, match: Match): Promise<HttpResponse> {
+  const route = match.route.config.api_path;
   const baggage = request.headers["baggage"];
-  const span = host.tracer.start(`${request.method} ${match.route.config.api_path}`, {
+  const span = host.tracer.start(`${request.method} ${route}`, {
     kind: "server",
     traceparent: request.headers["traceparent"],
     baggage,
-    attributes: { "http.request.method": request.method, "http.route": match.route.config.api_path },
+    attributes: { "http.request.method": request.method, "http.route": route },
   });
   try {
-    const response = await run(host, settings, request, match, { traceparent: span.traceparent, baggage });
-    span.end();
+    const { response, over } = await run({ host, settings, request, match, trace: { traceparent: span.traceparent, baggage } });
+    if (over === undefined) span.end();
+    else void over.then((error) => span.end(error));
     return response;
   } catch (thrown) {
-    const error = toBusError(thrown);
-    const errorId = host.random.uuid();
-    span.end({ code: error.code, message: error.message });
-    host.log.warn({ code: error.code, error_id: errorId, route: match.route.config.api_path }, `http request failed: ${error.message}`);
-    return fromError(error, errorId);
+    const { code, message } = toBusError(thrown);
+    span.end({ code, message });
+    return failed(host, thrown, route);
   }
 }
 
@@ -129,7 +163,8 @@ function bindRoutes(host: EngineHost, routes: ReturnType<typeof createRoutes>): 
 }
 
 export function httpBuiltin(options: HttpOptions = {}): HttpBuiltin {
-  const settings: Settings = { max_body_bytes: options.max_body_bytes ?? 10 * 1_048_576, timeout_ms: options.timeout_ms ?? 30_000 };
+  const { max_body_bytes = 10 * 1_048_576, timeout_ms = 30_000, grace_ms = 500 } = options;
+  const settings: Settings = { max_body_bytes, timeout_ms, grace_ms };
   const routes = createRoutes();
   const mounts = createMounts();
   let host: EngineHost | undefined;

@@ -12,27 +12,25 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** The listener sets these; a function that could set them could break the framing of the response. */
 const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade"]);
 
-function headerList(value: unknown): Headers {
-  const pairs: Headers = [];
-  if (Array.isArray(value)) {
-    for (const line of value) {
-      const colon = typeof line === "string" ? line.indexOf(":") : -1;
-      if (colon > 0)
-        pairs.push([
-          String(line).slice(0, colon).trim(),
-          String(line)
-            .slice(colon + 1)
-            .trim(),
-        ]);
-    }
-  } else if (isRecord(value)) {
-    for (const [name, text] of Object.entries(value)) pairs.push([name, String(text)]);
-  }
+function fromLine(line: unknown): Headers {
+  if (typeof line !== "string" || line.indexOf(":") < 1) return [];
+  const colon = line.indexOf(":");
+  return [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]];
+}
+
+function fromEntry([name, value]: [string, unknown]): Headers {
+  return (Array.isArray(value) ? value : [value]).map((one) => [name, String(one)]);
+}
+
+/** Headers as functions give them: an object, whose values may be lists, or a list of `"Name: value"` lines. Broken ones are left out. */
+export function headerList(value: unknown): Headers {
+  const pairs = Array.isArray(value) ? value.flatMap(fromLine) : isRecord(value) ? Object.entries(value).flatMap(fromEntry) : [];
   return pairs.filter(([name, text]) => HEADER_NAME.test(name) && !/[\r\n\0]/.test(text) && !OURS.has(name.toLowerCase()));
 }
 
-function statusOf(value: unknown): number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 200 && value <= 599 ? value : 200;
+/** A status that can end a request; undefined for anything else. */
+export function finalStatus(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 200 && value <= 599 ? value : undefined;
 }
 
 function bodyText(body: unknown, type: string | undefined): string {
@@ -47,7 +45,7 @@ export function fromReturn(value: unknown): HttpResponse {
   const headers = headerList(given);
   const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1];
   if (type === undefined) headers.push(["content-type", "application/json"]);
-  return { status: statusOf(status_code), headers, body: bodyText(body, type) };
+  return { status: finalStatus(status_code) ?? 200, headers, body: bodyText(body, type) };
 }
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -69,6 +67,9 @@ export function fromError(thrown: unknown, errorId: string): HttpResponse {
   return jsonResponse(STATUS[error.code] ?? 500, { error: { code: error.code, message: error.message, error_id: errorId, ...details } });
 }
 
+/** Middleware that did not answer in time. */
+export const middlewareTimeout = (errorId: string): HttpResponse =>
+  jsonResponse(504, { error: { code: "MIDDLEWARE_TIMEOUT", message: "the route's middleware did not answer in time", error_id: errorId } });
 export const notFound = (): HttpResponse => jsonResponse(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
 export const notAllowed = (methods: readonly string[]): HttpResponse => ({ status: 405, headers: [["allow", methods.join(", ")]] });
 export const conditionNotMet = (): HttpResponse =>
