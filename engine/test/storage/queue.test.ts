@@ -82,6 +82,20 @@ describe("queues", () => {
     expect(done("a")).toEqual([1, 1, 2, 3]);
   });
 
+  test("a key in the words of a failure is not kept with the dead message", async () => {
+    const jobs = probe("jobs::run");
+    jobs.answer = () => {
+      throw new BusError("invocation_failed", "refused: sk-live-0123456789abcdef");
+    };
+    await using bus = await testBus([jobs.worker], { config });
+    await put(bus, "many", {});
+    for (let n = 0; n < 5; n += 1) {
+      await bus.settle();
+      await bus.clock.advance(1_000);
+    }
+    expect(await bus.call(queueDlqMessages, { topic: "many" })).toMatchObject([{ error: "invocation_failed: refused: [redacted]" }]);
+  });
+
   test("attempts are counted, backoff doubles, the last failure is one dead letter that can be redriven", async () => {
     const jobs = probe("jobs::run");
     jobs.answer = fail;

@@ -133,7 +133,7 @@ export function tools() {
       });
       on(fn("throws"), (args, c) => {
         note(c, args);
-        throw new Error("the disk is on fire");
+        throw new Error("the disk is on fire, and so is sk-live-0123456789abcdef");
       });
       on(fn("end"), (args, c) => {
         note(c, args);

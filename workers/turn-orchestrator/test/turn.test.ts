@@ -57,13 +57,16 @@ test("without a gate every call is refused and the model is told", async () => {
   expect(results(await transcript(bus, "s1"))[0]?.details).toMatchObject({ status: "denied", denied_by: "gate_unavailable" });
 });
 
-test("a function's own exception is an ordinary error result, not a denial", async () => {
+test("a function's own exception is an ordinary error result, not a denial, and says no key", async () => {
   const provider = toyProvider((messages) => (results(messages).length === 0 ? [call("t::throws")] : [text("ok")]));
   await using bus = await stack([provider.worker, gate().worker, tools().worker]);
   await start(bus, "s1", [user("go")]);
   await until(bus, "s1", ended);
   const [result] = results(await transcript(bus, "s1"));
-  expect(result).toMatchObject({ is_error: true, details: { error: "invocation_failed", message: "the disk is on fire" } });
+  expect(result).toMatchObject({
+    is_error: true,
+    details: { error: "invocation_failed", message: "the disk is on fire, and so is [redacted]" },
+  });
 });
 
 test("a cut stream is an error and its text is kept with its mark", async () => {

@@ -1,6 +1,6 @@
 // One queue: what waits in it, what runs from it, what is dead. Every change of it is part of a ledger batch;
 // a message is delivered only after the commit that brought it.
-import { type BusError, toBusError } from "@iii/sdk";
+import { type BusError, redactText, toBusError } from "@iii/sdk";
 import { type Batch, type Ledger, seqKey } from "../../store/ledger.ts";
 import { Alarms } from "../alarms.ts";
 import { type Lane, Lanes, type Obstacle } from "./lanes.ts";
@@ -218,7 +218,7 @@ export class Queue {
     if (message.attempts >= Math.max(1, this.#spec.max_attempts)) {
       host.log.error({ ...where, attempts: message.attempts }, "a queue message is dead: no attempts left");
       this.settle(batch, message);
-      const dead: DeadMessage = { ...message, error: `${code}: ${error}`, failed_at: host.clock.now() };
+      const dead: DeadMessage = { ...message, error: redactText(`${code}: ${error}`), failed_at: host.clock.now() };
       this.#dead.set(message.id, dead);
       batch.put(this.deadSpace, message.key, encode(dead));
       return;

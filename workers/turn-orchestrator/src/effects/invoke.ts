@@ -1,6 +1,6 @@
 // The one gate before a function runs for a model, and the run itself: ask the policy, check the hash, call with the agent's mark.
 import { argsSha256 } from "@iii/contracts/args-hash";
-import { BusError, toBusError } from "@iii/sdk";
+import { BusError, redactText, toBusError } from "@iii/sdk";
 import { checkPermissions, PermissionDecision } from "@iii/worker-policy/contract";
 import { z } from "zod";
 import { idHint } from "../calls.ts";
@@ -141,7 +141,7 @@ function errorFor(function_id: string, error: BusError): Settled {
     case "FORBIDDEN":
       return denied({ denied_by: "permissions", function_id, reason: error.message });
     default:
-      return errorResult("invocation_failed", error.message, { function: function_id, code: error.code });
+      return errorResult("invocation_failed", redactText(error.message), { function: function_id, code: error.code });
   }
 }
 
