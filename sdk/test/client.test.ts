@@ -326,3 +326,20 @@ test("close lets running handlers answer first", async () => {
   expect(peer.last.of("invocationresult")).toMatchObject([{ result: "done" }]);
   expect(peer.last.closed).toMatchObject({ code: 1000 });
 });
+
+test("a client that is closing takes no calls on the connection that follows a loss", async () => {
+  const { peer, clock, iii } = setUp();
+  const release = Promise.withResolvers<string>();
+  iii.registerFunction("t::f", () => release.promise);
+  iii.registerTrigger({ type: "state", function_id: "t::f" });
+  await settle();
+  peer.last.send({ type: "invokefunction", invocation_id: "1", function_id: "t::f" });
+  const closing = iii.close();
+  await settle();
+  peer.last.drop();
+  await clock.advance(5_000);
+  expect(peer.connections).toHaveLength(2);
+  expect(peer.last.frames).toEqual([]);
+  release.resolve("done");
+  await closing;
+});

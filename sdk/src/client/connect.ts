@@ -166,6 +166,7 @@ class BusClient implements Client {
   }
 
   async drain(ms = DRAIN_MS): Promise<void> {
+    this.#session.leaving = true;
     for (const id of [...this.#session.functions.keys()]) this.#send({ type: "unregisterfunction", id });
     const idle = this.#executions.idle();
     if (this.#executions.size === 0 || ms <= 0) return;
@@ -197,7 +198,7 @@ class BusClient implements Client {
     for (const { id, text } of queue) {
       if (id === undefined || this.#pending.has(id)) this.#sendCall(id, text);
     }
-    if (this.#announcement !== undefined) {
+    if (this.#announcement !== undefined && !this.#session.leaving) {
       this.#send({ type: "invokefunction", function_id: REGISTER, action: { type: "void" }, data: this.#announcement });
     }
   }

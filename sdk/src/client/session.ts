@@ -25,6 +25,8 @@ export class Session {
   readonly functions = new Map<string, ServedFunction>();
   readonly triggers = new Map<string, BoundTrigger>();
   worker_id: string | undefined;
+  /** The client is on its way out: what it has registered is not offered again. */
+  leaving = false;
   #reattach: ReattachFrame | undefined;
 
   /** The engine has named this connection. The token lets the next connection take its place. */
@@ -37,6 +39,7 @@ export class Session {
   replay(): readonly object[] {
     // Kept until a new token arrives: a connection that drops before the engine named it must not lose the way back.
     const reattach = this.#reattach === undefined ? [] : [this.#reattach];
+    if (this.leaving) return reattach;
     return [...reattach, ...[...this.functions.values()].map(functionFrame), ...[...this.triggers.values()].map(triggerFrame)];
   }
 }
