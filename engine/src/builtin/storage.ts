@@ -24,8 +24,9 @@ function install(host: EngineHost, config: StorageConfig): ReturnType<Builtin["i
   const ledger = createLedger(host);
   const hub = new QueueHub(host, ledger, config.queues);
   const topics = new Topics(host, ledger, hub);
-  const streams = new StreamHub(host, ledger, streamTriggers(host));
-  const table = new StateTable(ledger, config.max_value_bytes ?? 16 * 1_048_576);
+  const maxBytes = config.max_value_bytes ?? 16 * 1_048_576;
+  const streams = new StreamHub(host, ledger, maxBytes, streamTriggers(host));
+  const table = new StateTable(ledger, maxBytes);
   const triggers = new StateTriggers(host, ledger, hub);
   serveState(host, { ledger, table, triggers, hub, streams, publish: config.publish });
   serveStream(host, { ledger, streams });

@@ -67,7 +67,7 @@ export const Limits = z.strictObject({
     .int()
     .min(1_024)
     .default(64 * 1_048_576),
-  /** Largest value of one state key. */
+  /** Largest value of one state key, and of one stream item. */
   max_value_bytes: z
     .int()
     .min(1_024)

@@ -59,7 +59,7 @@ class SqliteStore implements Store {
   commit(writes: readonly Write[]): Promise<void> {
     if (this.#failed !== undefined) return Promise.reject(this.#failed);
     return new Promise((resolve, reject) => {
-      this.#writes.push(...writes);
+      for (const write of writes) this.#writes.push(write);
       this.#waiters.push({ resolve, reject });
       this.#busy ??= this.#flush();
     });

@@ -21,6 +21,14 @@ export function jsonText(value: unknown, what: string): string {
   return text;
 }
 
+/** The same for a value that is kept and sent again as a whole. @throws BusError `VALUE_TOO_LARGE` past `limit` bytes. */
+export function valueText(value: unknown, what: string, limit: number): string {
+  const text = jsonText(value, what);
+  const bytes = text.length * 3 <= limit ? 0 : Buffer.byteLength(text);
+  if (bytes <= limit) return text;
+  throw new BusError("VALUE_TOO_LARGE", `${what} has ${bytes} bytes; ${limit} are allowed`, { details: { bytes, limit } });
+}
+
 /** Undefined: deeper than the stack. */
 function write(value: unknown): string | undefined {
   try {

@@ -279,6 +279,8 @@ describe("queues", () => {
     };
     const a = await join("a::on");
     await until(() => got.length === 1);
+    const consumers = (await bus.store.load()).filter(({ space }) => space === "consumers");
+    expect(consumers.map(({ key }) => key)).toEqual(['__topic:["t","a::on"]']);
     await join("b::on");
     await bus.call("iii::durable::publish", { topic: "t", data: { n: 1 } });
     await until(() => got.length === 3);

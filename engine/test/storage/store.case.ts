@@ -37,6 +37,14 @@ export function storeCases(name: string, adapter: StoreCase): void {
       await store.close();
     });
 
+    test("a batch of any length is one commit", async () => {
+      const store = await adapter.open();
+      await store.load();
+      await store.commit(Array.from({ length: 200_000 }, (_, n) => row("s", String(n % 100), "v")));
+      expect(store.stats()).toEqual({ commits: 1, writes: 200_000 });
+      await store.close();
+    });
+
     test("a batch with nothing in it is acknowledged", async () => {
       const store = await adapter.open();
       await store.commit([]);

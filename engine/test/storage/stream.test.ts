@@ -87,6 +87,19 @@ describe("streams", () => {
     expect(next).toEqual({ epoch: after.epoch, seq: after.seq, gap: false, items: [] });
   });
 
+  test("an item over the limit is refused and changes nothing, also when it has grown", async () => {
+    await using bus = await testBus([], { config: { limits: { max_value_bytes: 1_024 } } });
+    const large = { ...item("a"), data: "x".repeat(2_000) };
+    await bus.call(streamSet, { ...item("a"), data: ["x".repeat(600)] });
+    const { seq } = await bus.call(streamRead, group);
+    const ops = [{ type: "append" as const, value: "x".repeat(600) }];
+    await expect(bus.call(streamUpdate, { ...item("a"), ops })).rejects.toMatchObject({ code: "VALUE_TOO_LARGE" });
+    await expect(bus.call(streamSet, large)).rejects.toMatchObject({ code: "VALUE_TOO_LARGE" });
+    await expect(bus.call(streamSet, { ...large, ephemeral: true })).rejects.toMatchObject({ code: "VALUE_TOO_LARGE" });
+    await expect(bus.call("state::transact", { events: [large] })).rejects.toMatchObject({ code: "VALUE_TOO_LARGE" });
+    expect(await bus.call(streamRead, group)).toMatchObject({ seq, items: [{ data: ["x".repeat(600)] }] });
+  });
+
   test("a group that nobody has written to has a cursor that holds", async () => {
     await using bus = await testBus();
     const before = await bus.call(streamRead, group);

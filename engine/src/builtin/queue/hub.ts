@@ -84,6 +84,12 @@ export class QueueHub {
     return known;
   }
 
+  /** Forgets a queue that holds nothing any more. */
+  remove(batch: Batch, { spec }: Queue): void {
+    this.#queues.delete(spec.name);
+    batch.remove(CONSUMERS, spec.name);
+  }
+
   /** The open delivery whose handler is this invocation. @throws BusError `fenced` when it is none, or is settled already. */
   delivery(invocation_id: string | undefined): Delivery {
     const delivery = invocation_id === undefined ? undefined : this.#running.get(invocation_id);

@@ -92,7 +92,9 @@ export class Topics {
     this.#bindings.set(binding.id, topic);
     const batch = this.#ledger.batch();
     const queue = this.#hub.define(batch, specOf(topic, binding, config));
-    this.#hub.find(holding(topic))?.moveTo(batch, queue);
+    const held = this.#hub.find(holding(topic));
+    held?.moveTo(batch, queue);
+    if (held !== undefined) this.#hub.remove(batch, held);
     void batch.commit().catch(() => undefined);
   }
 }

@@ -1,7 +1,6 @@
 // The values of state, in memory, and the rows they are kept in. Every change takes the next store-wide revision.
-import { BusError } from "@iii/sdk";
 import type { Batch, Ledger } from "../../store/ledger.ts";
-import { jsonText } from "../../store/text.ts";
+import { valueText } from "../../store/text.ts";
 
 export interface Entry {
   readonly value: unknown;
@@ -58,13 +57,7 @@ export class StateTable {
 
   /** The JSON text of a value. @throws BusError `VALUE_TOO_LARGE`. */
   text(scope: string, key: string, value: unknown): string {
-    const text = jsonText(value, `the value of ${scope}/${key}`);
-    const bytes = text.length * 3 <= this.#maxBytes ? 0 : Buffer.byteLength(text);
-    if (bytes > this.#maxBytes) {
-      const details = { scope, key, bytes, limit: this.#maxBytes };
-      throw new BusError("VALUE_TOO_LARGE", `the value of ${scope}/${key} has ${bytes} bytes; ${this.#maxBytes} are allowed`, { details });
-    }
-    return text;
+    return valueText(value, `the value of ${scope}/${key}`, this.#maxBytes);
   }
 
   /** Sets a value whose `text` has been made; part of `batch`. */

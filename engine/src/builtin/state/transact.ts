@@ -81,7 +81,7 @@ function plan(deps: TransactDeps, input: Input, cause: Cause): Plan {
       const { queue, group } = deps.hub.accepts(entry.queue, entry.data);
       return { queue, message: messageOf(entry, group, cause) };
     }),
-    events: input.events.map((event) => ({ event, text: jsonText(event.data, `the item ${event.item_id}`) })),
+    events: input.events.map((event) => ({ event, text: deps.streams.text(event.item_id, event.data) })),
   };
 }
 
@@ -92,7 +92,7 @@ function apply(deps: TransactDeps, batch: Batch, input: Input, { writes, queued,
     return change.rev;
   });
   for (const { queue, message } of queued) queue.add(batch, message);
-  for (const { event, text } of events) deps.streams.put(batch, event, event.data, text, cause);
+  for (const { event, text } of events) deps.streams.put(batch, event, event.data ?? null, text, cause);
   for (const drop of input.drops) batch.after(() => deps.streams.drop(drop));
   for (const { topic, data } of input.publish) batch.after(() => deps.publish(topic, data, cause));
   return revs;

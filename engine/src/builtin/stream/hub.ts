@@ -2,7 +2,7 @@
 // A change is told only when it is durable, and never before an earlier change of its group.
 import type { EngineHost } from "../../host.ts";
 import type { Batch, Ledger } from "../../store/ledger.ts";
-import { jsonText } from "../../store/text.ts";
+import { jsonText, valueText } from "../../store/text.ts";
 import type { Cause } from "../queue/message.ts";
 import { type Entry, Group, type Reading } from "./group.ts";
 
@@ -40,8 +40,10 @@ export class StreamHub {
   readonly #epoch: string;
   readonly #ledger: Ledger;
   readonly #tell: (told: Told) => void;
+  readonly #maxBytes: number;
 
-  constructor(host: EngineHost, ledger: Ledger, tell: (told: Told) => void) {
+  constructor(host: EngineHost, ledger: Ledger, maxBytes: number, tell: (told: Told) => void) {
+    this.#maxBytes = maxBytes;
     this.#epoch = host.random.hex(8);
     this.#ledger = ledger;
     this.#tell = tell;
@@ -85,6 +87,11 @@ export class StreamHub {
     const reading = group.read(since, epoch);
     await this.settled(address);
     return reading;
+  }
+
+  /** The JSON text of an item's data. @throws BusError `VALUE_TOO_LARGE`. */
+  text(item_id: string, data: unknown): string {
+    return valueText(data, `the item ${item_id}`, this.#maxBytes);
   }
 
   settled(address: GroupAddress, item_id?: string): Promise<void> {

@@ -3,7 +3,6 @@
 import type { z } from "zod";
 import type { BuiltinCall, EngineHost } from "../../host.ts";
 import type { Ledger } from "../../store/ledger.ts";
-import { jsonText } from "../../store/text.ts";
 import { causeOf } from "../queue/message.ts";
 import { applyOps } from "../state/ops.ts";
 import {
@@ -99,7 +98,7 @@ function serveSet(host: EngineHost, { ledger, streams }: Deps): void {
     const own = custom(host, "set", rest, call);
     const data = input.data ?? null;
     if (own !== undefined) return noteCustom(streams, input, await own, data, call);
-    const text = jsonText(data, "the item's data");
+    const text = streams.text(input.item_id, data);
     const old_value = streams.get(input) ?? null;
     if (ephemeral === true && !streams.isStored(input)) {
       streams.putEphemeral(input, data, text, causeOf(call));
@@ -119,7 +118,7 @@ function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
     if (own !== undefined) return noteCustom(streams, input, await own, null, call);
     const old = streams.get(input);
     const { value, errors } = applyOps(old, input.ops);
-    const text = jsonText(value, "the item's data");
+    const text = streams.text(input.item_id, value);
     const batch = ledger.batch();
     streams.put(batch, input, value, text, causeOf(call));
     await batch.commit();
