@@ -22,7 +22,9 @@ interface Sample {
   readonly p50: number;
   readonly p99: number;
   readonly per_second: number;
-  /** µs of the broker's CPU per call, with calls in flight. */
+  /** µs of the broker's CPU per call, one at a time … */
+  readonly cpuAlone: number;
+  /** … and with calls in flight. */
   readonly cpu: number;
 }
 
@@ -53,11 +55,12 @@ function tracedCaller(iii: Iii): Send {
 }
 
 async function measure(variant: Variant, call: Call, ms: number): Promise<Sample> {
-  const { p50, p99 } = await sequential(call, ms);
-  const before = await variant.broker.ask<number>("cpu");
+  const used = (): Promise<number> => variant.broker.ask<number>("cpu");
+  const start = await used();
+  const { p50, p99, count: alone } = await sequential(call, ms);
+  const between = await used();
   const { per_second, count } = await inFlight(call, LANES, ms);
-  const cpu = ((await variant.broker.ask<number>("cpu")) - before) / count;
-  return { p50, p99, per_second, cpu };
+  return { p50, p99, per_second, cpuAlone: (between - start) / alone, cpu: ((await used()) - between) / count };
 }
 
 async function measureSize(
@@ -105,7 +108,8 @@ function show(size: string, seen: Map<string, Sample[]>): void {
     "× raw",
     `calls/s @${LANES}`,
     "× raw",
-    `broker CPU µs/call @${LANES}`,
+    "broker CPU µs/call alone",
+    `@${LANES}`,
   ];
   const rows = [...seen.keys()].map((key) => {
     const name = key as Variant["name"];
@@ -119,6 +123,7 @@ function show(size: string, seen: Map<string, Sample[]>): void {
       p99,
       digits(mid(samples, "per_second")),
       rate,
+      digits(mid(samples, "cpuAlone"), 1),
       digits(mid(samples, "cpu"), 1),
     ].map(String);
   });

@@ -1,5 +1,5 @@
 // Turns against a running stack, timed from the request to the event that says the turn's end is on disk.
-import { AGENT_EVENTS, type AgentEvent } from "@iii/contracts";
+import { AGENT_TURN_END, type AgentEvent } from "@iii/contracts";
 import type { Iii } from "@iii/sdk";
 
 interface Told {
@@ -20,11 +20,12 @@ export class Agent {
 
   constructor(iii: Iii) {
     this.#iii = iii;
-    iii.registerFunction("bench::on_event", (input) => {
+    iii.registerFunction("bench::on_turn_end", (input) => {
       const { groupId, event } = input as Told;
-      if (event.data.type === "agent_end") this.#ends.get(groupId)?.();
+      // Each round of a turn says this; the last one has no results, and is written in the commit that ends the turn.
+      if (event.data.type === "turn_end" && event.data.function_results.length === 0) this.#ends.get(groupId)?.();
     });
-    iii.registerTrigger({ type: "stream", function_id: "bench::on_event", config: { stream_name: AGENT_EVENTS } });
+    iii.registerTrigger({ type: "stream", function_id: "bench::on_turn_end", config: { stream_name: AGENT_TURN_END } });
   }
 
   /** One turn in a session of its own; returns the session's id. */
