@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { BusError } from "@iii/sdk";
 import type { BodyStream, HttpFront, HttpRequest, HttpResponse } from "../builtin/http/port.ts";
+import { preflight, readable } from "./cors.ts";
 import { type Refusal, refuse } from "./guard.ts";
 
 export interface ListenOptions {
@@ -120,12 +121,20 @@ function listenError(options: ListenOptions, error: NodeJS.ErrnoException): BusE
   return new BusError("port_in_use", message, { details: { port: options.port, env, key }, cause: error });
 }
 
+async function answer(request: IncomingMessage, response: ServerResponse, options: ListenOptions): Promise<HttpResponse> {
+  const { method = "GET", headers } = request;
+  const refused = refuse({ method, headers, upgrade: false }, options.allowedOrigins);
+  if (refused !== undefined) return refusal(refused);
+  return preflight(method, headers, options.allowedOrigins) ?? options.front(toRequest(request, response));
+}
+
 function wire(server: Server, options: ListenOptions): Set<Duplex> {
   const upgraded = new Set<Duplex>();
   server.on("request", (request, response) => {
-    const refused = refuse({ method: request.method ?? "GET", headers: request.headers, upgrade: false }, options.allowedOrigins);
-    const answer = refused === undefined ? options.front(toRequest(request, response)) : Promise.resolve(refusal(refused));
-    answer.then((value) => write(request, response, value)).catch(() => response.destroy());
+    const { headers } = request;
+    answer(request, response, options)
+      .then((value) => write(request, response, readable(value, headers, options.allowedOrigins)))
+      .catch(() => response.destroy());
   });
   server.on("upgrade", (request, socket, head) => {
     socket.on("error", () => socket.destroy());

@@ -157,6 +157,26 @@ test("a page of another site is refused, whatever it asks for", async () => {
   expect(rebound).toBe(403);
 });
 
+test("a page of an allowed origin may ask, send and read; a page of another may not", async () => {
+  const origin = "http://app.test";
+  const open = await httpBench({}, [origin]);
+  try {
+    await route(open.connect(), "/r", () => ({ body: { ok: 1 } }), { http_method: "PUT" });
+    const asks = { "access-control-request-method": "PUT", "access-control-request-headers": "content-type" };
+    const asked = await fetch(`${open.url}/r`, { method: "OPTIONS", headers: { origin, ...asks } });
+    expect([asked.status, Object.fromEntries(asked.headers)]).toMatchObject([
+      204,
+      { "access-control-allow-origin": origin, "access-control-allow-methods": "PUT", "access-control-allow-headers": "content-type" },
+    ]);
+    const read = await fetch(`${open.url}/r`, { method: "PUT", headers: { origin } });
+    expect([read.status, read.headers.get("access-control-allow-origin"), read.headers.get("vary")]).toEqual([200, origin, "origin"]);
+    const refused = await fetch(`${open.url}/r`, { method: "OPTIONS", headers: { origin: "http://other.test", ...asks } });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+  } finally {
+    await open.stop();
+  }
+});
+
 test("without a page, / is a status document", async () => {
   expect(await (await fetch(`${on.url}/`)).json()).toEqual({ name: "iii", version: "0", health: "/healthz" });
 });
