@@ -44,7 +44,11 @@ export function notingSpawner(spawner: Spawner, file: string): Spawner {
   const running = new Map<number, string>();
   const save = () => {
     const noted: Noted = [...running].map(([pid, born]) => ({ pid, born }));
-    writeFileSync(file, JSON.stringify(noted), { mode: 0o600 });
+    try {
+      writeFileSync(file, JSON.stringify(noted), { mode: 0o600 });
+    } catch {
+      // A full disk must not end the engine: without the note, a foreign command may outlive an engine that is killed.
+    }
   };
   return {
     spawn(spec, events) {

@@ -16,11 +16,11 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const file = () => join(folder, "processes.json");
 
 /** A process that nothing but a signal ends. */
-function sleeper() {
+function sleeper(noted = file()) {
   const ended = Promise.withResolvers<string | null>();
   const spec = { argv: ["sleep", "60"], env: { PATH: process.env["PATH"] ?? "" }, cwd: folder, ipc: false };
   const events = { exit: (info: { signal: string | null }) => ended.resolve(info.signal), line: () => undefined, message: () => undefined };
-  const child = notingSpawner(processSpawner, file()).spawn(spec, events);
+  const child = notingSpawner(processSpawner, noted).spawn(spec, events);
   return { child, ended: ended.promise };
 }
 
@@ -59,4 +59,11 @@ test("a start that fails because another engine runs leaves that engine's proces
   child.kill("SIGKILL");
   await ended;
   taken.close();
+});
+
+test("a disk that takes no notes keeps nothing from starting or ending", async () => {
+  const { child, ended } = sleeper(join(folder, "missing", "processes.json"));
+  expect(child.pid).toBeGreaterThan(0);
+  child.kill("SIGKILL");
+  expect(await ended).toBe("SIGKILL");
 });
