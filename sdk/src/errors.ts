@@ -44,6 +44,7 @@ const RETRYABLE = {
   INVALID_ARGUMENTS: false,
   topic_not_set: false,
   queue_not_set: false,
+  message_id_not_set: false,
   // process
   config_invalid: false,
   port_in_use: false,

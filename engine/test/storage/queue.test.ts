@@ -266,6 +266,17 @@ describe("queues", () => {
     expect(jobs.seen[0]?.call.baggage).not.toContain("iii.tag.hidden");
   });
 
+  test.each([
+    ["iii::durable::publish", { topic: "", data: 1 }, "topic_not_set"],
+    ["iii::queue::redrive", {}, "queue_not_set"],
+    ["iii::queue::redrive", { queue: "" }, "queue_not_set"],
+    ["iii::queue::redrive_message", { queue: "many", message_id: "" }, "message_id_not_set"],
+    ["iii::queue::discard_message", { queue: "many", message_id: "" }, "message_id_not_set"],
+  ])("%s %j is %s", async (id, payload, code) => {
+    await using bus = await testBus([], { config });
+    await expect(bus.call(id, payload)).rejects.toMatchObject({ code });
+  });
+
   test("durable topics: kept before there is a subscriber, one copy per function, and while it is away", async () => {
     await using bus = await testBus([], { config });
     await bus.call("iii::durable::publish", { topic: "t", data: { n: 0 } });

@@ -27,7 +27,7 @@ const byName = (about: string, id: string) =>
   defineFunction({
     id,
     about,
-    input: z.object({ queue: z.string().optional(), topic: z.string().optional(), message_id: z.string().min(1) }),
+    input: z.object({ queue: z.string().optional(), topic: z.string().optional(), message_id: z.string() }),
     output: z.object({ queue: z.string(), message_id: z.string(), redriven: z.int() }),
   });
 
@@ -43,7 +43,7 @@ export const queueDiscardMessage = byName("Drop one dead message; `redriven` cou
 export const durablePublish = defineFunction({
   id: "iii::durable::publish",
   about: "Give every durable subscriber of a topic a copy; kept for the first subscriber when there is none yet.",
-  input: z.object({ topic: z.string().min(1), data: z.unknown() }),
+  input: z.object({ topic: z.string(), data: z.unknown() }),
   /** No result. */
   output: z.unknown(),
 });

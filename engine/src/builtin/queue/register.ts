@@ -37,7 +37,7 @@ const sum = (queues: readonly Queue[], count: (queue: Queue) => number): number 
 /** The queues that a name stands for: a named queue, a topic, or a subscriber's own queue. */
 function named({ hub, topics }: Deps, input: { queue?: string | undefined; topic?: string | undefined }): Named {
   const name = input.queue ?? input.topic;
-  if (name === undefined) throw new BusError("queue_not_set", "name a queue: {queue} or {topic}");
+  if (name === undefined || name === "") throw new BusError("queue_not_set", "name a queue: {queue} or {topic}");
   const queue = hub.find(name);
   return { name, queues: queue === undefined ? topics.queues(name) : [queue] };
 }
@@ -129,6 +129,7 @@ function serveDeadLetters(host: EngineHost, deps: Deps): void {
     act: "redrive" | "discard",
   ): Promise<{ queue: string; message_id: string; redriven: number }> => {
     const { name, queues } = named(deps, input);
+    if (input.message_id === "") throw new BusError("message_id_not_set", "'message_id' must not be empty");
     const batch = ledger.batch();
     const done = queues.filter((queue) => queue[act](batch, input.message_id));
     await batch.commit();

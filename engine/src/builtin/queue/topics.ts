@@ -1,4 +1,5 @@
 // Durable topics: each subscribed function has a queue of its own and gets one copy of every message, also while it is away.
+import { BusError } from "@iii/sdk";
 import type { z } from "zod";
 import type { Binding, BuiltinCall, EngineHost } from "../../host.ts";
 import type { Ledger } from "../../store/ledger.ts";
@@ -59,6 +60,7 @@ export class Topics {
   }
 
   async publish(topic: string, data: unknown, call: BuiltinCall): Promise<void> {
+    if (topic === "") throw new BusError("topic_not_set", "'topic' must not be empty");
     const batch = this.#ledger.batch();
     const text = jsonText(data, "the message's data");
     const subscribers = this.queues(topic).filter(({ spec }) => spec.function_id !== undefined);
