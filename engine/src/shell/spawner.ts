@@ -1,6 +1,6 @@
 // Starts real processes for the supervisor: each leads its own group, and ends with this process because its stdin then closes.
 import { type ChildProcess, spawn } from "node:child_process";
-import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { Child, ChildEvents, ProcessSpec, Spawner } from "../builtin/supervisor/port.ts";
 
 function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
@@ -10,6 +10,25 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   } catch {
     // The group is gone: that is what was wanted.
   }
+}
+
+/** A longer line is handed on in pieces: what a process writes must not gather here. */
+const MAX_LINE = 65_536;
+
+function onLines(stream: Readable, line: (text: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => {
+    const parts = (rest + chunk).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) line(part.endsWith("\r") ? part.slice(0, -1) : part);
+    if (rest.length <= MAX_LINE) return;
+    line(rest);
+    rest = "";
+  });
+  stream.on("end", () => {
+    if (rest !== "") line(rest);
+  });
 }
 
 function watch(child: ChildProcess, events: ChildEvents): void {
@@ -29,7 +48,7 @@ function watch(child: ChildProcess, events: ChildEvents): void {
   child.stdin?.on("error", () => undefined);
   for (const stream of ["stdout", "stderr"] as const) {
     const readable = child[stream];
-    if (readable !== null) createInterface({ input: readable }).on("line", (text) => events.line(stream, text));
+    if (readable !== null) onLines(readable, (text) => events.line(stream, text));
   }
 }
 
