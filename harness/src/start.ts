@@ -93,7 +93,7 @@ interface Where {
 
 async function assemble(options: StartOptions, config: StackConfig, where: Where): Promise<Parts> {
   const dataFolder = resolve(where.context.root, config.engine.data);
-  await mkdir(dataFolder, { recursive: true });
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   const noted = join(dataFolder, "processes.json");
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),

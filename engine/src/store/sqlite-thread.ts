@@ -47,7 +47,7 @@ function checkVersion(db: DatabaseSync): void {
 }
 
 function open(): DatabaseSync {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const db = new DatabaseSync(file, { timeout: 1_000 });
   // The lock is taken with the first access and held until the process ends: one engine per data folder.
   db.exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;");

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -58,6 +58,14 @@ describe("sqlite store", () => {
     await store.load();
     await Promise.all(Array.from({ length: 40 }, (_, n) => store.commit([{ space: "s", key: String(n), value: "v" }])));
     expect(store.stats()).toEqual({ commits: 2, writes: 40 });
+    await store.close();
+  });
+
+  test("the folder that it makes is its owner's alone: transcripts are in it", async () => {
+    const made = join(folder(), "data");
+    const store = createSqliteStore({ folder: made });
+    await store.load();
+    expect(statSync(made).mode & 0o077).toBe(0);
     await store.close();
   });
 
