@@ -1,7 +1,8 @@
 // Builds one assistant message out of fold events and says what to tell the reader. No I/O and no time of its own.
 import type { AssistantMessageEvent, ContentBlock, StopReason, Usage } from "@iii/contracts";
+import { wellFormed } from "@iii/contracts/well-formed";
 import type { BlockKey, FoldEvent } from "./spec.ts";
-import { splitCarry, wellFormed } from "./well-formed.ts";
+import { splitCarry } from "./split-carry.ts";
 
 interface Block {
   readonly kind: "text" | "thinking" | "call";

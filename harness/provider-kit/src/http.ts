@@ -1,6 +1,6 @@
 // The one place that talks to a vendor's server.
+import { wellFormed } from "@iii/contracts/well-formed";
 import type { Headers, HttpRequest } from "./spec.ts";
-import { wellFormed } from "./well-formed.ts";
 
 export interface Opened {
   readonly status: number;

@@ -5,7 +5,6 @@ import { joinEndpoint } from "../src/endpoint.ts";
 import { classifyHttp, paired, resultText, retryAfterMs, saysOverflow, thinkingBudget } from "../src/index.ts";
 import { redactor } from "../src/redact.ts";
 import { toolNames } from "../src/tool-names.ts";
-import { wellFormed } from "../src/well-formed.ts";
 
 const call = (id: string) => ({ type: "function_call" as const, id, function_id: "f", arguments: {} });
 const assistant = (ids: string[], stop_reason: AssistantMessage["stop_reason"] = "function_call"): AssistantMessage => ({
@@ -144,8 +143,4 @@ test.each([
     supports_thinking: true,
   };
   expect(thinkingBudget(level, model, max)).toBe(budget);
-});
-
-test("every string is made well-formed, keys too", () => {
-  expect(wellFormed({ "k\ud99c": ["a\ud83d", "🔥", 1, null] })).toEqual({ "k\ufffd": ["a\ufffd", "🔥", 1, null] });
 });

@@ -1,5 +1,6 @@
 // Results of calls: what a function's answer becomes for the model, and the results that stand in when there was no answer. Pure.
 import { ContentBlock, type DenialEnvelope, type FunctionResult } from "@iii/contracts";
+import { wellFormed } from "@iii/contracts/well-formed";
 
 /** A result over this many UTF-8 bytes of JSON is cut; the whole is kept under a handle. */
 export const RESULT_LIMIT = 256 * 1024;
@@ -80,7 +81,8 @@ function asFunctionResult(value: unknown): Settled | undefined {
  * A function's answer as a result. Only an explicit `is_error: true` beside `content` makes it an error: a field named `error` in
  * the function's own data does not. An empty answer says so, so that it is not taken for a missing one.
  */
-export function decodeAnswer(value: unknown): Settled {
+export function decodeAnswer(answer: unknown): Settled {
+  const value = wellFormed(answer);
   const shaped = asFunctionResult(value);
   if (shaped !== undefined) {
     const empty = shaped.result.content.length === 0;
@@ -88,8 +90,8 @@ export function decodeAnswer(value: unknown): Settled {
   }
   if (value === undefined || value === null || value === "")
     return { result: textResult("(done, no output)", value ?? null), is_error: false };
-  if (typeof value === "string") return { result: textResult(value.toWellFormed()), is_error: false };
-  return { result: textResult(JSON.stringify(value).toWellFormed(), value), is_error: false };
+  if (typeof value === "string") return { result: textResult(value), is_error: false };
+  return { result: textResult(JSON.stringify(value), value), is_error: false };
 }
 
 /** Cuts at a character boundary, so that no half of a surrogate pair is left. */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { providerStream } from "@iii/contracts";
 import { argsSha256 } from "@iii/contracts/args-hash";
+import { wellFormed } from "@iii/contracts/well-formed";
 import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
 import { appendEntry } from "@iii/worker-session/contract";
 import { z } from "zod";
@@ -178,7 +179,8 @@ function writeIndex(parts: Parts, session_id: string, transcript: "tree" | "own"
  * Accepts a run and answers at once; the turn is driven by its queue messages.
  * @throws BusError `provider_unknown`, `model_unknown`, `idempotency_conflict`, or `session_busy` when the session never held still.
  */
-export async function startRun(payload: RunStartPayload, call: Call, deps: Deps, uuid: () => string): Promise<RunStartResult> {
+export async function startRun(given: RunStartPayload, call: Call, deps: Deps, uuid: () => string): Promise<RunStartResult> {
+  const payload = { ...given, messages: wellFormed(given.messages) };
   const names = nameRun(payload, uuid);
   const { session_id, provider, model } = payload;
   // Everything is asked for at once. An answer that was given before stands, whatever is connected now.

@@ -1,6 +1,7 @@
 // Asks the model once: opens a channel, has the provider write into it, shows the deltas, and gives the one message it ends with.
 // Changes nothing durable. A stream that ends without its terminal frame is an error, whatever was said before.
 import { type AssistantMessage, AssistantMessageEvent, providerStream } from "@iii/contracts";
+import { wellFormed } from "@iii/contracts/well-formed";
 import { BusError, type ChannelReader, toBusError } from "@iii/sdk";
 import { planCalls, uniqueCallIds } from "../calls.ts";
 import { modelMessages, usedCallIds } from "../context.ts";
@@ -69,10 +70,10 @@ function abortedAnswer(ask: Ask, now: number, collected: Collected): Ended {
 }
 
 function terminal(event: AssistantMessageEvent, collected: Collected): Ended | undefined {
-  if (event.type === "done") return { message: event.message, streamed: collected.streamed, retryable: false };
+  if (event.type === "done") return { message: wellFormed(event.message), streamed: collected.streamed, retryable: false };
   if (event.type !== "error") return undefined;
   const kind = event.error.error_kind;
-  return { message: event.error, streamed: collected.streamed, retryable: kind === "transient" || kind === "rate_limited" };
+  return { message: wellFormed(event.error), streamed: collected.streamed, retryable: kind === "transient" || kind === "rate_limited" };
 }
 
 function decode(frame: string | Uint8Array): AssistantMessageEvent | undefined {
@@ -132,7 +133,7 @@ async function callProvider(ask: Ask, deps: Deps, signal: AbortSignal, updates: 
   const end = await Promise.race([pump(deps, channel.reader, updates, collected), tail, whenAborted(signal).then(() => undefined)]);
   channel.reader.close();
   if (end === undefined) await within(deps.clock, CANCEL_MS, call, () => undefined);
-  over.abort();
+  over.abort("over"); // a reason of our own: the default one is an exception with a stack
   return { end, why };
 }
 
