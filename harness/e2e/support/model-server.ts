@@ -16,8 +16,17 @@ export interface Exchange {
   cut(): void;
 }
 
+/** A whole answer that is given at once, in place of an exchange. */
+export interface Canned {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+}
+
 export interface ModelServer extends AsyncDisposable {
   readonly url: string;
+  /** Answers for the next requests, used up in order. */
+  readonly canned: Canned[];
   readonly exchanges: Exchange[];
   /** The n-th request, from 1, once it is there. */
   request(n: number): Promise<Exchange>;
@@ -62,8 +71,14 @@ function exchange(asked: Exchange["asked"], response: ServerResponse): Exchange 
 
 export async function modelServer(): Promise<ModelServer> {
   const exchanges: Exchange[] = [];
+  const canned: Canned[] = [];
   const server = createServer((request, response) => {
     void readJson(request).then((asked) => {
+      const answer = canned.shift();
+      if (answer !== undefined) {
+        response.writeHead(answer.status, answer.headers).end(answer.body);
+        return;
+      }
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.flushHeaders();
       exchanges.push(exchange(asked, response));
@@ -73,6 +88,7 @@ export async function modelServer(): Promise<ModelServer> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     exchanges,
+    canned,
     request: (n) => until(`request ${n} at the model's server`, () => exchanges[n - 1]),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -81,9 +97,12 @@ export async function modelServer(): Promise<ModelServer> {
   };
 }
 
+/** A key that must stand nowhere but in the requests' headers. */
+export const KEY = "canary-5f2c9d7e1b";
+
 /** What a stack needs to take this server for Anthropic's. */
 export function asAnthropic(server: ModelServer): Record<string, string> {
-  return { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: "sk-ant-test" };
+  return { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: KEY };
 }
 
 export const anthropic = { provider: "anthropic", model: "claude-opus-5-5" };
