@@ -16,6 +16,8 @@ test.each([
   ["session-tree::append", {}, "deny"],
   ["state::transact", {}, "deny"],
   ["publish", {}, "deny"],
+  // What is put on a queue runs without being judged by its own id and arguments.
+  ["engine::queue::enqueue", { queue: "default", function_id: "shell::exec", data: {} }, "deny"],
   ["models::register", {}, "deny"],
   ["state::get", { scope: "approvals", key: "a/b" }, "deny"],
   ["state::get", { scope: "session_tree:s1", key: "e" }, "deny"],
