@@ -121,6 +121,47 @@ describe("calls", () => {
     await kept.unharmed();
   });
 
+  const at = { scope: "kept", key: "k" };
+  const late = { queue: "turn-step", function_id: "turn::get_state" };
+  test.each([
+    ["a queue that is not there", "engine::queue::enqueue", { ...late, queue: "nowhere", data: {} }, /'nowhere'/],
+    ["a message without its group", "engine::queue::enqueue", { ...late, data: {} }, /session_id/],
+    ["a key with half a character", "state::set", { ...at, key: "k\ud800", value: 1 }, /key/],
+    ["a value over the limit", "state::set", { ...at, key: "big", value: "x".repeat(17_000_000) }, /\d{7,}/],
+    [
+      "a transaction with one bad part",
+      "state::transact",
+      { writes: [{ ...at, value: 2 }], enqueue: [{ ...late, queue: "nowhere", data: {} }] },
+      /'nowhere'/,
+    ],
+    [
+      "a transaction that writes a key twice by halves",
+      "state::transact",
+      { writes: [{ ...at, value: 2 }, { scope: "kept" }] },
+      /writes\.1\.key/,
+    ],
+    ["a cursor that is none", "stream::read", { stream_name: "s", group_id: "g", since: -1 }, /since/],
+    [
+      "a trigger of a broken config",
+      "engine::register_trigger",
+      { trigger_type: "state", function_id: "turn::get_state", config: { scope: 5 } },
+      /scope/,
+    ],
+    [
+      "an http path that is none",
+      "engine::register_trigger",
+      { trigger_type: "http", function_id: "turn::get_state", config: { http_method: "GET" } },
+      /api_path/,
+    ],
+    ["a function id that is no id", "engine::functions::info", { function_id: 5 }, /function_id/],
+    ["a worker that is not there", "worker::restart", { name: "nobody" }, /nobody/],
+  ])("%s: refused by name, and nothing of it is done", async (_what, id, payload, says) => {
+    const error = await refusal(stack.trigger(id, payload));
+    expect(error.code).not.toBe("invocation_failed");
+    expect(`${error.message} ${JSON.stringify(error.details ?? null)}`).toMatch(says);
+    await kept.unharmed();
+  });
+
   test("a body that is no JSON, and one without its parts, are 400 with the reason", async () => {
     expect(await overHttp("{not json")).toMatchObject({ status: 400, error: { code: "invalid_payload" } });
     const answer = await overHttp({});
