@@ -4,6 +4,8 @@ import { wellFormed } from "@iii/contracts/well-formed";
 
 /** A result over this many UTF-8 bytes of JSON is cut; the whole is kept under a handle. */
 export const RESULT_LIMIT = 256 * 1024;
+/** A whole over this is not kept: one commit must hold what several calls of a batch leave. */
+const KEEP_LIMIT = 4 * 1024 * 1024;
 const EXCERPT_CHARS = 256;
 const EXCERPT_DEPTH = 64;
 const SECRET = /(?:^|_)(?:password|token|api_key|apikey|secret|auth|authorization|access_key|access_token|refresh_token|private_key)$/i;
@@ -111,11 +113,12 @@ export function capResult(settled: Settled, handle: { scope: string; key: string
   if (size <= RESULT_LIMIT) return settled;
   const text = settled.result.content.map((block) => (block.type === "text" ? block.text : JSON.stringify(block))).join("\n");
   const kept = cut(text, RESULT_LIMIT / 4);
-  const marker = `\n[cut: ${size} bytes in all; the whole result is kept under scope '${handle.scope}', key '${handle.key}']`;
+  const keeps = bytesOf(settled.result) <= KEEP_LIMIT;
+  const rest = keeps ? `the whole result is kept under scope '${handle.scope}', key '${handle.key}'` : "the whole was too large to keep";
   const result: FunctionResult = {
-    content: [{ type: "text", text: kept + marker }],
-    details: { truncated: true, size, handle },
+    content: [{ type: "text", text: `${kept}\n[cut: ${size} bytes in all; ${rest}]` }],
+    details: { truncated: true, size, ...(keeps ? { handle } : {}) },
     ...(settled.result.terminate === true ? { terminate: true } : {}),
   };
-  return { result, is_error: settled.is_error, whole: settled.result };
+  return { result, is_error: settled.is_error, ...(keeps ? { whole: settled.result } : {}) };
 }

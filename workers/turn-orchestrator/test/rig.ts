@@ -139,7 +139,7 @@ export function tools() {
         note(c, args);
         return { content: [text("bye")], details: {}, terminate: true };
       });
-      on(fn("big"), () => "x".repeat(600_000));
+      on(fn("big"), ({ size }) => "x".repeat(typeof size === "number" ? size : 600_000));
       on(fn("slow"), async (args, c) => {
         note(c, args);
         await new Promise<void>((resolve) => {

@@ -39,6 +39,16 @@ test("a turn that is given up starts the run behind it: every accepted turn ends
   expect(await bus.call("state::list", { scope: "active_turns" })).toEqual([]);
 }, 60_000);
 
+test("a result that is too large to keep is cut all the same, and says that the rest is gone", async () => {
+  const provider = toyProvider((messages) => (results(messages).length === 0 ? [call("t::big", { size: 17_000_000 })] : [text("ok")]));
+  await using bus = await stack([provider.worker, gate().worker, tools().worker]);
+  await start(bus, "s1", [user("go")]);
+  expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped", stop_reason: "end" });
+  const [result] = results(await transcript(bus, "s1"));
+  expect(result).toMatchObject({ is_error: false, details: { truncated: true } });
+  expect(result?.content[0]).toMatchObject({ text: expect.stringContaining("was too large to keep") });
+});
+
 test("a provider that went away is waited for, and then named", async () => {
   const provider = toyProvider(() => [text("here again")]);
   await using bus = await stack([provider.worker]);
