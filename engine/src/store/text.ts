@@ -1,5 +1,6 @@
-// JSON text of values on their way to the store.
+// JSON text of values on their way to the store and back.
 import { BusError } from "@iii/sdk";
+import type { Row } from "./port.ts";
 
 /** What is stored is written again inside of events and lists, from deeper stacks: far less than what a stack holds. */
 const MAX_DEPTH = 1_000;
@@ -27,6 +28,15 @@ export function valueText(value: unknown, what: string, limit: number): string {
   const bytes = text.length * 3 <= limit ? 0 : Buffer.byteLength(text);
   if (bytes <= limit) return text;
   throw new BusError("VALUE_TOO_LARGE", `${what} has ${bytes} bytes; ${limit} are allowed`, { details: { bytes, limit } });
+}
+
+/** What a row holds. @throws BusError `store_corrupt` naming the row. */
+export function decode<T>({ space, key, value }: Row): T {
+  try {
+    return JSON.parse(value) as T;
+  } catch (cause) {
+    throw new BusError("store_corrupt", `the row ${space}/${key} cannot be read`, { cause });
+  }
 }
 
 /** Undefined: deeper than the stack. */

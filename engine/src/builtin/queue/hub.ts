@@ -3,7 +3,8 @@ import { BusError } from "@iii/sdk";
 import type { QueueConfig } from "../../config/schema.ts";
 import type { EngineHost } from "../../host.ts";
 import type { Batch, Ledger } from "../../store/ledger.ts";
-import { type DeadMessage, decode, groupOf, type Message } from "./message.ts";
+import { decode } from "../../store/text.ts";
+import { type DeadMessage, groupOf, type Message } from "./message.ts";
 import type { Delivery } from "./perform.ts";
 import { Queue } from "./queue.ts";
 import type { QueueSpec } from "./spec.ts";
@@ -46,14 +47,14 @@ export class QueueHub {
   /** Fills the queues from the loaded rows; messages that were running when the engine died are delivered again. */
   restore(): void {
     for (const row of this.#ledger.rows(CONSUMERS)) {
-      const spec = JSON.parse(row.value) as QueueSpec;
+      const spec = decode<QueueSpec>(row);
       if (!this.#queues.has(spec.name)) this.#create(spec);
     }
     for (const row of this.#ledger.rows("queue:")) {
-      this.#restored(row.space.slice("queue:".length)).restore(decode<Message>(row.space, row.key, row.value));
+      this.#restored(row.space.slice("queue:".length)).restore(decode<Message>(row));
     }
     for (const row of this.#ledger.rows("dlq:")) {
-      this.#restored(row.space.slice("dlq:".length)).restoreDead(decode<DeadMessage>(row.space, row.key, row.value));
+      this.#restored(row.space.slice("dlq:".length)).restoreDead(decode<DeadMessage>(row));
     }
   }
 

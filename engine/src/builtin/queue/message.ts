@@ -71,11 +71,3 @@ export function groupOf(queue: string, field: string, data: unknown): string {
 }
 
 export const encode = (message: Message | DeadMessage): string => JSON.stringify(message);
-
-export function decode<T extends Message>(space: string, key: string, text: string): T {
-  try {
-    return JSON.parse(text) as T;
-  } catch (cause) {
-    throw new BusError("store_corrupt", `the row ${space}/${key} cannot be read`, { cause });
-  }
-}

@@ -1,6 +1,6 @@
 // The values of state, in memory, and the rows they are kept in. Every change takes the next store-wide revision.
 import type { Batch, Ledger } from "../../store/ledger.ts";
-import { valueText } from "../../store/text.ts";
+import { decode, valueText } from "../../store/text.ts";
 
 export interface Entry {
   readonly value: unknown;
@@ -33,9 +33,9 @@ export class StateTable {
 
   /** Fills the table from the loaded rows. */
   restore(): void {
-    const found = this.#ledger.rows(SPACE).map(({ space, key, value }) => {
-      const { r, c, v } = JSON.parse(value) as { r: number; c: number; v: unknown };
-      return { scope: space.slice(SPACE.length), key, entry: { value: v, rev: r, created: c } };
+    const found = this.#ledger.rows(SPACE).map((row) => {
+      const { r, c, v } = decode<{ r: number; c: number; v: unknown }>(row);
+      return { scope: row.space.slice(SPACE.length), key: row.key, entry: { value: v, rev: r, created: c } };
     });
     found.sort((left, right) => left.entry.created - right.entry.created);
     for (const { scope, key, entry } of found) this.#scope(scope).set(key, entry);

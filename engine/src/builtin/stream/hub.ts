@@ -2,7 +2,7 @@
 // A change is told only when it is durable, and never before an earlier change of its group.
 import type { EngineHost } from "../../host.ts";
 import type { Batch, Ledger } from "../../store/ledger.ts";
-import { jsonText, valueText } from "../../store/text.ts";
+import { decode, jsonText, valueText } from "../../store/text.ts";
 import type { Cause } from "../queue/message.ts";
 import { type Entry, Group, type Reading } from "./group.ts";
 
@@ -51,10 +51,11 @@ export class StreamHub {
 
   restore(): void {
     const found = new Map<string, { key: string; s: number; c: number; v: unknown; size: number }[]>();
-    for (const { space, key, value } of this.#ledger.rows(SPACE)) {
+    for (const row of this.#ledger.rows(SPACE)) {
+      const { space, key, value } = row;
       const items = found.get(space) ?? [];
       found.set(space, items);
-      items.push({ key, ...(JSON.parse(value) as { s: number; c: number; v: unknown }), size: value.length });
+      items.push({ key, ...decode<{ s: number; c: number; v: unknown }>(row), size: value.length });
     }
     for (const [space, items] of found) {
       const [stream_name, group_id] = JSON.parse(space.slice(SPACE.length)) as [string, string];
