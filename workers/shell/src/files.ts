@@ -84,6 +84,10 @@ export async function writeFile(
   random: Random,
 ): Promise<{ path: string; size: number; created: boolean }> {
   const bytes = Buffer.from(request.content, request.encoding ?? "utf8");
+  // Node skips what is no base64 and would write the rest.
+  if (request.encoding === "base64" && bytes.toString("base64") !== request.content) {
+    throw new BusError("invalid_payload", "'content' is not base64 (with padding, without line breaks)");
+  }
   if (bytes.length > limits.max_write_bytes) {
     throw new BusError("payload_too_large", `'content' is ${bytes.length} bytes; at most ${limits.max_write_bytes} can be written`);
   }

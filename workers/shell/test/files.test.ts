@@ -167,6 +167,13 @@ test("a folder is listed by name with types, and links are shown as links", asyn
   await expect(listDir(root, "a")).rejects.toMatchObject({ code: "invalid_payload" });
 });
 
+test.each(["not base64!", "YWJj=", "YW\nJj"])("content that is no base64 is refused, not written in part: %j", async (content) => {
+  await write(inRoot("kept"), "old");
+  const writing = writeFile(root, { path: "kept", content, encoding: "base64" }, limits, systemRandom);
+  await expect(writing).rejects.toMatchObject({ code: "invalid_payload", message: expect.stringContaining("'content'") });
+  expect(await read(inRoot("kept"), "utf8")).toBe("old");
+});
+
 describe("grep", () => {
   beforeEach(async () => {
     await mkdir(inRoot("sub"));
