@@ -175,6 +175,20 @@ test("a function that returns nothing and writes nothing answers soon", async ()
   expect([response.status, await response.text()]).toEqual([200, "{}"]);
 });
 
+test("a function that returns a value while its channels are still opening keeps its process", async () => {
+  const closed = Promise.withResolvers<void>();
+  await route("POST", "/both", async ({ request_body, response }) => {
+    // Without a listener for errors, as functions are: an upgrade that is refused would end the process.
+    response.stream.on("close", () => closed.resolve());
+    request_body.stream.resume();
+    setStatus(response, 500);
+    return { status_code: 201, body: { by: "value" } };
+  });
+  const answer = await fetch(`${on.url}/both`, { method: "POST", body: "x" });
+  expect([answer.status, await answer.json()]).toEqual([201, { by: "value" }]);
+  await closed.promise;
+});
+
 test("a function that fails in the middle of its body cuts the response short", async () => {
   await route("GET", "/half", async ({ response }) => {
     await new Promise((resolve) => response.stream.write(Buffer.from("half"), resolve));

@@ -22,12 +22,15 @@ export class Channels implements ChannelMaker {
   readonly #open = new Map<string, Channel>();
   /** Oldest first. */
   readonly #ended: { readonly id: string; readonly at: number }[] = [];
+  /** Stands for every channel that was ended, so that none of them is kept. */
+  readonly #over = new Pipe({ limit: 1, created_at: Number.POSITIVE_INFINITY, done: () => undefined });
   #host: EngineHost | undefined;
   #timer: Timer | undefined;
   #endTimer: Timer | undefined;
 
   install(host: EngineHost): void {
     this.#host = host;
+    this.#over.end("the channel has ended");
   }
 
   /** A channel for clients. @throws BusError `quota_exceeded`. */
@@ -78,7 +81,7 @@ export class Channels implements ChannelMaker {
     channel.pipe.end("the channel has ended");
     if (this.#host === undefined) return;
     const { clock } = this.#host;
-    this.#open.set(channel.id, channel);
+    this.#open.set(channel.id, { ...channel, pipe: this.#over });
     this.#ended.push({ id: channel.id, at: clock.now() });
     this.#endTimer ??= clock.setTimer(() => this.#forgetEnded(), ENDED_MS);
   }
