@@ -37,6 +37,7 @@ class Rig {
       limits: {
         max_in_flight: 100,
         max_depth: 5,
+        max_frame_bytes: 1_000_000,
         call_timeout_ms: 60_000,
         max_functions: 10,
         max_triggers: 10,
@@ -400,6 +401,12 @@ describe("disconnects", () => {
     expect(rig.take(worker)).toEqual([{ type: "cancel", invocation_id: call?.["invocation_id"] }]);
     expect(rig.core.invocations.size).toBe(0);
     expect(rig.core.connections.get(worker)?.running.size).toBe(0);
+  });
+
+  test("a connection is told its id and how large a message may be", () => {
+    const rig = new Rig({ max_frame_bytes: 4_096 });
+    const conn = rig.join();
+    expect(rig.take(conn)).toMatchObject([{ type: "workerregistered", worker_id: conn, max_frame_bytes: 4_096 }]);
   });
 
   test("a reattach with the right token ends the old connection first; a wrong one does nothing; a token works once", () => {

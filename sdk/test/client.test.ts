@@ -343,3 +343,20 @@ test("a client that is closing takes no calls on the connection that follows a l
   release.resolve("done");
   await closing;
 });
+
+test("what the engine would end the connection for is refused here: a call to its caller, an answer as an error", async () => {
+  const { peer, iii } = setUp();
+  iii.registerFunction("t::big", () => "é".repeat(600));
+  await settle();
+  peer.last.send({ type: "workerregistered", worker_id: "w", max_frame_bytes: 1_024 });
+  await settle();
+  const sent = iii.trigger("t::x", "é".repeat(600));
+  await expect(sent).rejects.toMatchObject({ code: "payload_too_large", details: { limit: 1_024 } });
+  expect(peer.last.of("invokefunction")).toEqual([]);
+  peer.last.send({ type: "invokefunction", invocation_id: "1", function_id: "t::big" });
+  await settle();
+  expect(peer.last.of("invocationresult")).toMatchObject([{ invocation_id: "1", error: { code: "payload_too_large" } }]);
+  void iii.trigger("t::x", "x".repeat(600)).catch(() => undefined);
+  await settle();
+  expect(peer.last.of("invokefunction")).toHaveLength(1);
+});

@@ -8,7 +8,9 @@ export function connect(core: Core, about: { kind: "worker" | "browser"; remote:
   const id = core.uuid();
   const token = core.uuid();
   core.connections.set(id, newConnection({ id, token, ...about, connected_at: now }));
-  out.push({ type: "send", conn: id, from: null, head: { type: "workerregistered", worker_id: id, reattach_token: token } });
+  const { max_frame_bytes } = core.limits;
+  const head = { type: "workerregistered", worker_id: id, reattach_token: token, max_frame_bytes };
+  out.push({ type: "send", conn: id, from: null, head });
   out.push({ type: "worker", event: "worker_connected", worker_id: id });
   return id;
 }

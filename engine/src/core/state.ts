@@ -9,6 +9,8 @@ export interface CoreLimits {
   /** Calls that one connection may have made, and calls that it may be running. */
   readonly max_in_flight: number;
   readonly max_depth: number;
+  /** Told to every connection, so that it need not find out by being ended. */
+  readonly max_frame_bytes: number;
   readonly call_timeout_ms: number;
   readonly max_functions: number;
   readonly max_triggers: number;

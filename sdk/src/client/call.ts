@@ -3,7 +3,7 @@ import type { FunctionDefinition } from "../define.ts";
 import type { Random } from "../ports.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage } from "./baggage.ts";
-import { frameText, toJson } from "./encode.ts";
+import { checkSize, frameText, toJson } from "./encode.ts";
 import type { TriggerOptions, TriggerRequest } from "./iii.ts";
 import type { SpanSink } from "./spans.ts";
 
@@ -12,6 +12,8 @@ export interface CallDeps {
   readonly ambient: Ambient;
   readonly owner: object;
   readonly spans: SpanSink | undefined;
+  /** What the engine has said about the connection. */
+  readonly session: { readonly max_frame_bytes: number | undefined };
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -47,7 +49,7 @@ export interface PreparedCall {
   readonly text: string;
 }
 
-/** @throws BusError `serialization_error` when the payload is not JSON. */
+/** @throws BusError `serialization_error` when the payload is not JSON, `payload_too_large` when the engine would not take it. */
 export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCall {
   const { function_id, action, metadata } = request;
   const scope = deps.ambient.current();
@@ -63,7 +65,10 @@ export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCa
     timeout_ms: isVoid(request) ? undefined : timeout_ms,
     ...lineage(request, scope, deps.owner),
   };
-  return { invocation_id, timeout_ms, text: frameText(head, "data", toJson(request.payload, `the payload for '${function_id}'`)) };
+  const what = `the payload for '${function_id}'`;
+  const text = frameText(head, "data", toJson(request.payload, what));
+  checkSize(text, deps.session.max_frame_bytes, what);
+  return { invocation_id, timeout_ms, text };
 }
 
 /**

@@ -11,7 +11,7 @@ import { type CallDeps, prepareCall, readCall, withoutResult } from "./call.ts";
 import { Channels } from "./channel.ts";
 import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts";
 import { Connection } from "./connection.ts";
-import { frameText, parseFrame } from "./encode.ts";
+import { answerText, frameText, parseFrame } from "./encode.ts";
 import { Executions } from "./execution.ts";
 import type { Channel, ConnectionState, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
 import { type Announcement, announcementOf, type Client, type ConnectOptions } from "./options.ts";
@@ -52,7 +52,7 @@ class BusClient implements Client {
     this.#log = options.log ?? silentLogger;
     this.#ambient = options.ambient ?? processAmbient;
     this.#pending = new PendingCalls(this.#clock);
-    this.#callDeps = { random: this.#random, ambient: this.#ambient, owner: this, spans: options.spans };
+    this.#callDeps = { random: this.#random, ambient: this.#ambient, owner: this, spans: options.spans, session: this.#session };
     this.#channels = new Channels(options.dialer);
     this.#executions = new Executions({
       clock: this.#clock,
@@ -272,7 +272,7 @@ class BusClient implements Client {
         this.#executions.cancel(frame.invocation_id);
         return;
       case "workerregistered":
-        this.#session.welcome(frame.worker_id, frame.reattach_token);
+        this.#session.welcome(frame);
         return;
       case "triggerregistrationresult":
         if (frame.error !== undefined) this.#log.error({ ...frame }, "a trigger could not be registered");
@@ -288,7 +288,7 @@ class BusClient implements Client {
     const { epoch } = this.#connection;
     this.#executions.invoke(frame, (head, json) => {
       // An answer belongs to the connection that the call came on.
-      if (this.#connection.epoch === epoch) this.#connection.send(frameText(head, "result", json));
+      if (this.#connection.epoch === epoch) this.#connection.send(answerText(head, json, this.#session.max_frame_bytes));
     });
   }
 

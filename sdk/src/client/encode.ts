@@ -1,5 +1,5 @@
 // Frames to and from text. The payload goes last: the engine routes by the keys before it and copies the rest through.
-import { BusError } from "../errors.ts";
+import { BusError, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import { decodeFrame } from "../protocol/envelope.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
@@ -28,6 +28,27 @@ export function frameText(head: object, key?: "data" | "result", json?: string):
 }
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** @throws BusError `payload_too_large` for a frame that would cost the connection, and with it every other call on it. */
+export function checkSize(text: string, limit: number | undefined, what: string): void {
+  if (limit === undefined || text.length * 3 <= limit) return;
+  const bytes = encoder.encode(text).byteLength;
+  if (bytes <= limit) return;
+  const message = `${what} makes a message of ${bytes} bytes; the engine takes ${limit} (engine.limits.max_frame_bytes)`;
+  throw new BusError("payload_too_large", message, { details: { bytes, limit } });
+}
+
+/** An answer as one frame; a result that is too large for the engine becomes an error. */
+export function answerText(head: object, json: string | undefined, limit: number | undefined): string {
+  const text = frameText(head, "result", json);
+  try {
+    checkSize(text, limit, "the result");
+    return text;
+  } catch (thrown) {
+    return frameText({ ...head, error: toWire(thrown) });
+  }
+}
 
 /**
  * A frame as it arrived; what is no JSON object is logged and ignored. When only its payload cannot be read, the one call that it

@@ -1,6 +1,6 @@
 // What this connection has registered, and the frames that register it again after a reconnect. Sends nothing itself.
 import type { Handler, RegisterOptions, TriggerSpec } from "../define.ts";
-import type { ReattachFrame, RegisterFunctionFrame, RegisterTriggerFrame } from "../protocol/frames.ts";
+import type { ReattachFrame, RegisterFunctionFrame, RegisterTriggerFrame, WorkerRegisteredFrame } from "../protocol/frames.ts";
 
 export interface ServedFunction {
   readonly id: string;
@@ -25,13 +25,16 @@ export class Session {
   readonly functions = new Map<string, ServedFunction>();
   readonly triggers = new Map<string, BoundTrigger>();
   worker_id: string | undefined;
+  /** The largest message that the engine takes, as far as it has said. */
+  max_frame_bytes: number | undefined;
   /** The client is on its way out: what it has registered is not offered again. */
   leaving = false;
   #reattach: ReattachFrame | undefined;
 
   /** The engine has named this connection. The token lets the next connection take its place. */
-  welcome(worker_id: string, token: string | undefined): void {
+  welcome({ worker_id, reattach_token: token, max_frame_bytes }: WorkerRegisteredFrame): void {
     this.worker_id = worker_id;
+    this.max_frame_bytes = max_frame_bytes;
     this.#reattach = token === undefined ? undefined : { type: "reattach", previous_worker_id: worker_id, reattach_token: token };
   }
 

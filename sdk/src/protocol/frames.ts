@@ -116,6 +116,8 @@ export interface WorkerRegisteredFrame {
   type: "workerregistered";
   worker_id: string;
   reattach_token?: string;
+  /** Ours: the largest message that the engine takes; a larger one ends the connection. */
+  max_frame_bytes?: number;
 }
 export interface ErrorFrame {
   type: "error";
