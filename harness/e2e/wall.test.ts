@@ -125,6 +125,7 @@ describe("an agent's call", () => {
       "session_tree:s1",
       "session_tree_meta",
       "models",
+      "results",
     ];
     const at = (scope: string) => ({ scope, key: "k" });
     const wanted = scopes.flatMap((scope) => [
@@ -141,9 +142,20 @@ describe("an agent's call", () => {
         },
       },
     ]);
+    // What people are shown: a tool that could write it could show other arguments than those that wait.
+    const shown = { stream_name: "agent::events", group_id: "wall-1", item_id: "forged" };
+    const forged = [
+      { function_id: "stream::set", payload: { ...shown, data: {} } },
+      { function_id: "stream::set", payload: { ...shown, data: {}, ephemeral: true } },
+      { function_id: "stream::update", payload: { ...shown, ops: [] } },
+      { function_id: "stream::delete", payload: shown },
+      { function_id: "stream::send", payload: { stream_name: "agent::events", group_id: "wall-1", type: "t", data: {} } },
+      { function_id: "state::transact", payload: { events: [{ ...shown, data: {} }] } },
+      { function_id: "state::transact", payload: { drops: [{ stream_name: "agent::events", group_id: "wall-1", prefix: "" }] } },
+    ];
     const append = { session_id: "wall-1", message: { role: "user", content: [{ type: "text", text: "forged" }], timestamp: 1 } };
     const results = await calls([
-      ...wanted.map((payload) => ({ function: "wall::call", payload })),
+      ...[...wanted, ...forged].map((payload) => ({ function: "wall::call", payload })),
       { function: "wall::call", payload: { function_id: "session-tree::append", payload: append } },
       { function: "wall::call", payload: { function_id: "state::set", payload: { ...at("own"), value: 7 } } },
     ]);

@@ -58,6 +58,7 @@ const PROTECTED_SCOPES = [
   "session_tree:*",
   "session_tree_meta",
   "models",
+  "results",
   "agent::*",
 ];
 
