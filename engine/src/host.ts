@@ -1,5 +1,14 @@
 // What a built-in worker gets from the engine: the one door between `builtin/<name>` and the rest of the engine.
-import type { BusError, ChannelRef, Clock, FunctionDefinition, Logger, Random, Wire, WireHandlers } from "@iii/sdk";
+import {
+  BusError,
+  type ChannelRef,
+  type Clock,
+  type FunctionDefinition,
+  type Logger,
+  type Random,
+  type Wire,
+  type WireHandlers,
+} from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
 import type { z } from "zod";
 import type { Registry, WireService } from "./registry.ts";
@@ -87,6 +96,9 @@ export interface ChannelMaker {
   open(frames: number): EngineChannel;
 }
 
+/** A call of the engine ended without a word of its executor: it never got the call, went away or was too late. */
+export class Unanswered extends BusError {}
+
 /** The engine, as its built-ins see it. */
 export interface EngineHost {
   readonly clock: Clock;
@@ -105,7 +117,7 @@ export interface EngineHost {
   ): void;
   triggerType(spec: TriggerTypeSpec): void;
 
-  /** Calls a function as the engine. @throws BusError as any caller would get it. */
+  /** Calls a function as the engine. @throws BusError as any caller would get it; `Unanswered` when it is not the executor's. */
   invoke(call: EngineInvocation): Promise<unknown>;
   /** Ends a call made with `invoke`: the executor is told `cancel`. */
   cancel(invocation_id: string): void;

@@ -1,6 +1,6 @@
 // Delivers trigger events of bindings that are not durable: in order per lane, a bounded number at a time, none stored.
 import { toBusError } from "@iii/sdk";
-import type { Binding, EngineHost } from "../host.ts";
+import { type Binding, type EngineHost, Unanswered } from "../host.ts";
 import { backoff, type Cause } from "./queue/message.ts";
 
 export interface TriggerEvent {
@@ -109,7 +109,8 @@ export class TriggerDelivery {
     try {
       await this.#host.invoke({ function_id, payload: event.payload, metadata, traceparent, baggage, origin, depth: depth + 1 });
     } catch (thrown) {
-      if (toBusError(thrown).code !== "invocation_stopped" || tries >= this.#rules.retries) throw thrown;
+      const lost = thrown instanceof Unanswered && thrown.code === "invocation_stopped";
+      if (!lost || tries >= this.#rules.retries) throw thrown;
       await new Promise<void>((resolve) => this.#host.clock.setTimer(resolve, backoff(RETRY_MS, tries + 1)));
       if (this.#bound(event.binding)) await this.#call(event, traceparent, tries + 1);
     }

@@ -79,7 +79,7 @@ function refuse(request: CallRequest, reason: ErrorBody, out: Effect[]): void {
     return;
   }
   if (caller === null) {
-    out.push({ type: "settle", id: client_id, outcome: { error: reason } });
+    out.push({ type: "settle", id: client_id, outcome: { error: reason }, answered: false });
     return;
   }
   const trace = traceOf(request);
@@ -204,12 +204,12 @@ function record(core: Core, request: CallRequest, admission: Admission, executor
 }
 
 /** Ends a call: out of the tables, and its outcome to whoever waits. A second end does nothing. */
-export function settle(core: Core, id: string, outcome: Outcome, out: Effect[]): void {
+export function settle(core: Core, id: string, outcome: Outcome, out: Effect[], answered = true): void {
   const invocation = core.invocations.remove(id);
   if (invocation === undefined) return;
   const { client_id, function_id, executor } = invocation;
   if (invocation.caller === null) {
-    if (client_id !== undefined) out.push({ type: "settle", id: client_id, outcome });
+    if (client_id !== undefined) out.push({ type: "settle", id: client_id, outcome, answered });
     return;
   }
   const caller = core.connections.get(invocation.caller);
@@ -267,14 +267,14 @@ export function expire(core: Core, now: number, out: Effect[]): void {
     const reason = invocation.cancelled
       ? error("cancelled", `'${invocation.function_id}' was cancelled and did not answer in time`)
       : error("TIMEOUT", `'${invocation.function_id}' did not answer before its deadline`);
-    settle(core, invocation.id, { error: reason }, out);
+    settle(core, invocation.id, { error: reason }, out, false);
   }
 }
 
 /** The executor's or the caller's connection is gone: waiting callers hear it, executors may stop. */
 export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
   for (const invocation of conn.running.values()) {
-    settle(core, invocation.id, { error: error("invocation_stopped", "Invocation stopped") }, out);
+    settle(core, invocation.id, { error: error("invocation_stopped", "Invocation stopped") }, out, false);
   }
   conn.running.clear();
   conn.agent_calls = 0;

@@ -47,8 +47,8 @@ export type Effect =
       readonly splice?: Splice;
     }
   | { readonly type: "run"; readonly run: BuiltinRun }
-  /** A call that the engine made has its answer. */
-  | { readonly type: "settle"; readonly id: string; readonly outcome: Outcome }
+  /** A call that the engine made has ended. `answered`: by its executor's own words. */
+  | { readonly type: "settle"; readonly id: string; readonly outcome: Outcome; readonly answered: boolean }
   | { readonly type: "drop"; readonly conn: string; readonly reason: string }
   | { readonly type: "functions"; readonly added: readonly string[]; readonly removed: readonly string[] }
   | { readonly type: "worker"; readonly event: WorkerEvent; readonly worker_id: string }

@@ -222,7 +222,7 @@ export class Bus {
         runBuiltin(this.#builtinDeps, effect.run);
         return;
       case "settle":
-        this.#own.settle(effect.id, effect.outcome);
+        this.#own.settle(effect.id, effect.outcome, effect.answered);
         return;
       case "drop":
         this.#cut(effect.conn, effect.reason);

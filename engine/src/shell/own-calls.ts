@@ -2,7 +2,7 @@
 import { BusError, fromWire } from "@iii/sdk";
 import type { CallRequest } from "../core/calls.ts";
 import type { Outcome } from "../core/effects.ts";
-import type { EngineInvocation } from "../host.ts";
+import { type EngineInvocation, Unanswered } from "../host.ts";
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -28,12 +28,12 @@ export class OwnCalls {
     });
   }
 
-  settle(id: string, { payload, error }: Outcome): void {
+  settle(id: string, { payload, error }: Outcome, answered: boolean): void {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     if (error !== undefined) {
-      waiting.reject(fromWire(error));
+      waiting.reject(answered ? fromWire(error) : new Unanswered(error.code, error.message));
       return;
     }
     try {
@@ -45,7 +45,7 @@ export class OwnCalls {
 
   /** Nobody will answer any more. */
   stop(): void {
-    for (const waiting of this.#waiting.values()) waiting.reject(new BusError("invocation_stopped", "the engine is stopping"));
+    for (const waiting of this.#waiting.values()) waiting.reject(new Unanswered("invocation_stopped", "the engine is stopping"));
     this.#waiting.clear();
   }
 }

@@ -159,6 +159,21 @@ describe("queues", () => {
     expect(await bus.call(queueTopicStats, { queue: "one" })).toMatchObject({ depth: 1, dlq_depth: 0 });
   });
 
+  test.each(["invocation_stopped", "disconnected", "too_many_in_flight", "function_not_found"])(
+    "a handler that answers %s has failed: what its own calls met is no interruption of it",
+    async (code) => {
+      const jobs = probe("jobs::run");
+      await using bus = await testBus([jobs.worker], { config });
+      jobs.answer = () => {
+        throw new BusError(code, "a worker that the handler called is gone");
+      };
+      await put(bus, "many", { n: 1 });
+      for (let round = 0; round < 6; round += 1) await bus.clock.advance(10_000);
+      expect(jobs.seen).toHaveLength(3);
+      expect(await bus.call(queueTopicStats, { queue: "many" })).toMatchObject({ depth: 0, dlq_depth: 1 });
+    },
+  );
+
   test("a delayed message does not hold up its group, and survives a restart", async () => {
     const jobs = probe("jobs::run");
     await using bus = await testBus([jobs.worker], { config });

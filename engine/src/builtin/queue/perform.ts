@@ -1,6 +1,6 @@
 // One delivery of one message: the call of its handler, under the message's own trace, mark and baggage.
 import { type BusError, toBusError } from "@iii/sdk";
-import type { EngineHost, EngineInvocation } from "../../host.ts";
+import { type EngineHost, type EngineInvocation, Unanswered } from "../../host.ts";
 import type { Batch } from "../../store/ledger.ts";
 import type { Message } from "./message.ts";
 import type { QueueSpec } from "./spec.ts";
@@ -22,7 +22,8 @@ export interface PerformDeps {
 export type Outcome = "done" | "unserved" | "interrupted" | BusError;
 
 /** The executor went away or never got the call: nothing is known against the message. */
-const INTERRUPTIONS = new Set(["invocation_stopped", "disconnected", "channel_send_failed", "too_many_in_flight"]);
+const INTERRUPTIONS = new Set(["invocation_stopped", "channel_send_failed", "too_many_in_flight"]);
+const isInterruption = (error: BusError): boolean => error instanceof Unanswered && INTERRUPTIONS.has(error.code);
 
 /** The function that a message goes to: the subscriber's, when the queue belongs to one. */
 export const targetOf = (spec: QueueSpec, message: Message): string => spec.function_id ?? message.function_id;
@@ -58,7 +59,7 @@ export async function perform({ host, running }: PerformDeps, spec: QueueSpec, d
     const error = toBusError(thrown);
     span.end(delivery.settled ? undefined : { code: error.code, message: error.message });
     if (error.code === "function_not_found" && !host.isServed(call.function_id)) return "unserved";
-    return INTERRUPTIONS.has(error.code) ? "interrupted" : error;
+    return isInterruption(error) ? "interrupted" : error;
   } finally {
     running.delete(invocation_id);
   }
