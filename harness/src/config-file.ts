@@ -2,7 +2,6 @@
 
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { watch } from "chokidar";
 import type { Env } from "./stack.ts";
 
 /** The flag wins over `III_CONFIG`, and that over `./config.yaml`. */
@@ -16,6 +15,8 @@ async function contentOf(path: string): Promise<string | undefined> {
 
 /** Calls `changed` after the file's content changed; editors that replace the file count too. Returns the end of the watch. */
 export async function watchConfig(path: string, changed: () => void): Promise<() => Promise<void>> {
+  // Loaded here: most commands watch nothing, and a start has better things to do first.
+  const { watch } = await import("chokidar");
   let last = await contentOf(path);
   const name = basename(path);
   const watcher = watch(dirname(path), {

@@ -1,18 +1,17 @@
 // The shared host process: loads bundled workers as the supervisor asks, each on a connection of its own. One that fails leaves the rest up.
+// It is started before the bus is there, so that loading and the engine's own start go on at the same time.
 import { flushCompileCache } from "node:module";
 import { type BundledWorker, HostCommand, type HostReport } from "@iii/engine/supervisor";
 import { connect, startWorker, systemClock, systemRandom, toBusError, type WorkerDefinition } from "@iii/sdk";
 import { createLogger, wsDialer } from "@iii/sdk/run";
-import { startTelemetry } from "@iii/sdk/trace";
+import { type ProcessTelemetry, preloadTelemetry, startTelemetry } from "@iii/sdk/trace";
 
 interface Running {
   readonly stop: () => Promise<void>;
 }
 
-const url = process.env["III_URL"] ?? "ws://127.0.0.1:49134";
 const log = createLogger({ name: "host" });
-const dialer = wsDialer(url);
-const telemetry = await startTelemetry({ service: "host", dialer });
+let telemetry: Promise<ProcessTelemetry> | undefined;
 const running = new Map<string, Running>();
 /** One change of a worker at a time, in the order asked for. */
 const turns = new Map<string, Promise<void>>();
@@ -25,12 +24,20 @@ function isWorker(value: unknown): value is WorkerDefinition {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "worker";
 }
 
+/** Loads what will be needed. What cannot be loaded is told when it is needed. */
+function prepare(modules: readonly string[]): void {
+  for (const module of modules) import(module).catch(() => undefined);
+  preloadTelemetry();
+}
+
 async function start(worker: BundledWorker): Promise<void> {
+  const dialer = wsDialer(worker.url);
+  telemetry ??= startTelemetry({ service: "host", dialer });
   await stop(worker.name);
   const module = (await import(worker.module)) as { worker?: unknown };
   if (!isWorker(module.worker)) throw new Error(`${worker.module} does not export a worker`);
   const workerLog = log.child({ worker: worker.name });
-  const iii = connect({ dialer, name: worker.name, log: workerLog, spans: telemetry.spans(worker.name) });
+  const iii = connect({ dialer, name: worker.name, log: workerLog, spans: (await telemetry).spans(worker.name) });
   try {
     const { config, root } = worker;
     const started = await startWorker(module.worker, { iii, config, root, clock: systemClock, random: systemRandom, log: workerLog });
@@ -62,6 +69,10 @@ function saveCompiled(): void {
 
 function obey(value: unknown): void {
   const command = HostCommand.parse(value);
+  if (command.type === "prepare") {
+    prepare(command.modules);
+    return;
+  }
   if (command.type === "start") {
     const { worker } = command;
     inTurn(worker.name, async () => {
@@ -82,7 +93,7 @@ function end(): void {
   if (ending) return;
   ending = true;
   Promise.all([...running.keys()].map(stop))
-    .then(() => telemetry.stop())
+    .then(async () => (await telemetry)?.stop())
     .then(
       () => process.exit(0),
       () => process.exit(1),

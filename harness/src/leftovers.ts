@@ -39,10 +39,16 @@ export function endLeftovers(file: string): number {
   return left.length;
 }
 
-/** The same spawner, which notes in `file` what runs. */
-export function notingSpawner(spawner: Spawner, file: string): Spawner {
+/** The same spawner, which notes in `file` what runs; from the moment when the file is `ours`, if that is not now. */
+export function notingSpawner(spawner: Spawner, file: string, ours?: Promise<void>): Spawner {
   const running = new Map<number, string>();
+  let open = ours === undefined;
+  void ours?.then(() => {
+    open = true;
+    save();
+  });
   const save = () => {
+    if (!open) return;
     const noted: Noted = [...running].map(([pid, born]) => ({ pid, born }));
     try {
       writeFileSync(file, JSON.stringify(noted), { mode: 0o600 });

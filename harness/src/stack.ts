@@ -113,21 +113,22 @@ function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {
   if (base.source === "external") return base;
   if (base.source === "bundled") {
     const module = bundledFile(entry.name, "src/register.ts");
-    return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root } };
+    return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root, url: context.url } };
   }
   const env = { III_WORKER_NAME: entry.name, III_WORKER_CONFIG: JSON.stringify(entry.config), ...entry.env };
   const spec: ProcessSpec = { argv: argvOf(entry, context.root), env: environment(context, env), cwd: context.root, ipc: false };
   return { ...base, process: spec };
 }
 
+/** The shared host. It is told with each worker where the bus is: it may be started before anybody knows. */
+function hostOf({ root, env }: PlanContext): ProcessSpec {
+  const more = { III_ROOT: root, III_SUPERVISED: "1", III_WORKER_NAME: "host" };
+  return { argv: [process.execPath, HOST], env: { ...definedOnly(env), ...more }, cwd: root, ipc: true };
+}
+
 /** What should run, for a config that has been checked. */
 export function planOf(config: StackConfig, context: PlanContext): Plan {
-  const host: ProcessSpec = {
-    argv: [process.execPath, HOST],
-    env: environment(context, { III_WORKER_NAME: "host" }),
-    cwd: context.root,
-    ipc: true,
-  };
+  const host = hostOf(context);
   const enabled = config.workers.filter((entry) => entry.enabled);
   return { host, workers: enabled.map((entry) => planWorker(entry, context)) };
 }

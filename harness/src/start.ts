@@ -45,6 +45,16 @@ async function readConfig(options: StartOptions): Promise<{ config: StackConfig;
   throw new BusError("config_invalid", faults.join("\n"), { details: { faults } });
 }
 
+/** Asks the build itself, here: a process that finds nothing to do costs as much as the rest of the question. */
+async function mustBuild(script: string): Promise<boolean> {
+  try {
+    const { needsBuild } = (await import(script)) as { needsBuild?: () => unknown };
+    return needsBuild === undefined || needsBuild() !== false;
+  } catch {
+    return true; // its own process will say what is wrong with it
+  }
+}
+
 /** Runs the build that a bundled worker's folder brings along, if it has one. A failed build is the worker's fault to report. */
 async function buildPages(config: StackConfig, note: (text: string) => void): Promise<void> {
   const scripts = config.workers
@@ -53,6 +63,7 @@ async function buildPages(config: StackConfig, note: (text: string) => void): Pr
     .filter(existsSync);
   await Promise.all(
     scripts.map(async (script) => {
+      if (!(await mustBuild(script))) return;
       const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "pipe"] });
       let errors = "";
       child.stderr.on("data", (chunk: Buffer) => {
@@ -84,6 +95,8 @@ interface Parts {
   readonly dataFolder: string;
   /** The file that names the processes that run on this data. */
   readonly noted: string;
+  /** Call it when the notes of an earlier engine have been dealt with. */
+  readonly notesAreOurs: () => void;
 }
 
 interface Where {
@@ -95,10 +108,11 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
   const dataFolder = resolve(where.context.root, config.engine.data);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   const noted = join(dataFolder, "processes.json");
+  const ours = Promise.withResolvers<void>();
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context),
-    spawner: notingSpawner(processSpawner, noted),
+    spawner: notingSpawner(processSpawner, noted, ours.promise),
     onLine: (name, _stream, text) => options.note(logLine(name, text)),
   });
   const http = httpBuiltin({
@@ -113,12 +127,13 @@ async function assemble(options: StartOptions, config: StackConfig, where: Where
     deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal },
     builtins: [...defaultBuiltins(config.engine).filter((builtin) => builtin.name !== http.name), http, supervisor],
   });
-  return { engine, http, supervisor, store, dataFolder, noted };
+  return { engine, http, supervisor, store, dataFolder, noted, notesAreOurs: ours.resolve };
 }
 
 /** Call once store and ports are ours: until then, what is noted may belong to an engine that runs. */
-function takeOverProcesses(noted: string, note: (text: string) => void): void {
+function takeOverProcesses({ noted, notesAreOurs }: Parts, note: (text: string) => void): void {
   const left = endLeftovers(noted);
+  notesAreOurs();
   // However this process ends, nothing that it started stays.
   process.once("exit", () => endLeftovers(noted));
   if (left > 0) note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
@@ -180,6 +195,12 @@ function hostOf(config: StackConfig): string {
   return config.engine.host.includes(":") ? `[${config.engine.host}]` : config.engine.host;
 }
 
+/** The host loads its workers while the engine reads its store and opens its ports. */
+function prepareHost(supervisor: SupervisorBuiltin, { host, workers }: Plan): void {
+  const modules = workers.flatMap(({ bundled }) => (bundled === undefined ? [] : [bundled.module]));
+  if (modules.length > 0) supervisor.prepare(host, modules);
+}
+
 /** Boots the stack. @throws BusError `config_invalid`, `port_in_use`, or what the store says; nothing is left running then. */
 export async function startStack(options: StartOptions): Promise<Stack> {
   const { config, root } = await readConfig(options);
@@ -191,7 +212,9 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     for (const step of undo.splice(0).reverse()) await step();
   };
   undo.push(() => parts.store.close());
+  undo.push(() => parts.supervisor.halt());
   try {
+    prepareHost(parts.supervisor, planOf(config, where.context));
     await parts.engine.start();
     undo.push(() => parts.engine.stop());
     const servers: Servers = await serve({
@@ -200,12 +223,13 @@ export async function startStack(options: StartOptions): Promise<Stack> {
       upgrades: (prefix) => upgradeHandler(parts.engine, { prefix, max_frame_bytes: config.engine.limits.max_frame_bytes }),
     });
     undo.push(() => servers.close());
-    takeOverProcesses(parts.noted, options.note);
+    takeOverProcesses(parts, options.note);
     const url = `ws://${hostOf(config)}:${servers.port}`;
     const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;
     where.context = { ...where.context, url };
     await built;
     parts.supervisor.launch(planOf(config, where.context));
+    // First of all when it ends: workers drain while the bus is there.
     undo.push(() => parts.supervisor.halt());
     undo.push(await announceEdits(options));
     undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));

@@ -16,16 +16,28 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const file = () => join(folder, "processes.json");
 
 /** A process that nothing but a signal ends. */
-function sleeper(noted = file()) {
+function sleeper(noted = file(), ours?: Promise<void>) {
   const ended = Promise.withResolvers<string | null>();
   const spec = { argv: ["sleep", "60"], env: { PATH: process.env["PATH"] ?? "" }, cwd: folder, ipc: false };
   const events = { exit: (info: { signal: string | null }) => ended.resolve(info.signal), line: () => undefined, message: () => undefined };
-  const child = notingSpawner(processSpawner, noted).spawn(spec, events);
+  const child = notingSpawner(processSpawner, noted, ours).spawn(spec, events);
   return { child, ended: ended.promise };
 }
 
 test("what an earlier engine left running is ended at the next start", async () => {
   const { ended } = sleeper();
+  expect(endLeftovers(file())).toBe(1);
+  expect(await ended).toBe("SIGKILL");
+});
+
+test("what runs before the file is ours is noted when it is, and not before", async () => {
+  const earlier = sleeper();
+  const ours = Promise.withResolvers<void>();
+  const { ended } = sleeper(file(), ours.promise);
+  expect(endLeftovers(file())).toBe(1);
+  expect(await earlier.ended).toBe("SIGKILL");
+  ours.resolve();
+  await ours.promise;
   expect(endLeftovers(file())).toBe(1);
   expect(await ended).toBe("SIGKILL");
 });

@@ -31,12 +31,21 @@ const OFF: ProcessTelemetry = { spans: () => undefined, logger: (log) => log, st
 const isOff = (value: string | undefined): boolean => value === "false" || value === "0";
 const isOn = (value: string | undefined): boolean => value === "true" || value === "1";
 
+// Loaded when it is wanted, not at import: it costs a third of a second.
+const load = () => import("@opentelemetry/sdk-node");
+const isWanted = (env: NodeJS.ProcessEnv): boolean => !isOff(env["OTEL_ENABLED"]) && !isOn(env["OTEL_SDK_DISABLED"]);
+
+/** Begins to load what `startTelemetry` will need, if it will need it. */
+export function preloadTelemetry(env: NodeJS.ProcessEnv = process.env): void {
+  // A failure is told by `startTelemetry`.
+  if (isWanted(env)) load().catch(() => undefined);
+}
+
 /** Starts telemetry unless `OTEL_ENABLED=false`. Call it once per process. */
 export async function startTelemetry(options: TelemetryOptions): Promise<ProcessTelemetry> {
   const env = options.env ?? process.env;
-  if (isOff(env["OTEL_ENABLED"]) || isOn(env["OTEL_SDK_DISABLED"])) return OFF;
-  // Loaded here, not at import: it costs a third of a second.
-  const { NodeSDK } = await import("@opentelemetry/sdk-node");
+  if (!isWanted(env)) return OFF;
+  const { NodeSDK } = await load();
   const link = new TelemetryLink({ dialer: options.dialer, clock: systemClock, random: systemRandom });
   const exporter = new SpanExporter({
     link,

@@ -46,12 +46,12 @@ const restart = { policy: "on-failure", backoff_ms: 500 } as const;
 const bundled = (name: string): WorkerPlan => ({
   name,
   source: "bundled",
-  bundled: { name, module: `/w/${name}/register.ts`, config: {}, root: "/" },
+  bundled: { name, module: `/w/${name}/register.ts`, config: {}, url: "ws://bus", root: "/" },
   restart,
 });
 const own = (name: string): WorkerPlan => ({ name, source: "isolated", process: spec(name), restart });
 
-function setup(workers: readonly WorkerPlan[]) {
+function setup(workers: readonly WorkerPlan[], { prepare = false } = {}) {
   const clock = new ManualClock();
   const spawner = fakeSpawner();
   let plan: Plan = { host: spec("host", true), workers };
@@ -61,6 +61,7 @@ function setup(workers: readonly WorkerPlan[]) {
     log: silentLogger,
     source: { read: async () => ({ ok: true, plan }) },
   });
+  if (prepare) supervisor.prepare(plan.host, ["/w/policy/register.ts"]);
   supervisor.startAll(plan);
   return { clock, spawner, supervisor, edit: (next: readonly WorkerPlan[]) => (plan = { ...plan, workers: next }) };
 }
@@ -70,6 +71,15 @@ test("bundled workers share the host process, and an isolated one has its own", 
   const { spawner } = setup([bundled("policy"), bundled("session"), own("shell")]);
   expect(spawner.children.map((child) => child.name)).toEqual(["host", "shell"]);
   expect(spawner.last("host").sent.map((command) => (command.type === "start" ? command.worker.name : ""))).toEqual(["policy", "session"]);
+});
+
+test("a host that was prepared is the one that runs the plan; its successor is not told to prepare", async () => {
+  const { clock, spawner } = setup([bundled("policy")], { prepare: true });
+  expect(spawner.children).toHaveLength(1);
+  expect(spawner.last("host").sent.map((command) => command.type)).toEqual(["prepare", "start"]);
+  spawner.last("host").events.exit({ code: 1, signal: null });
+  await clock.advance(500);
+  expect(spawner.last("host").sent.map((command) => command.type)).toEqual(["start"]);
 });
 
 test("a worker is ready once it has announced itself, by its name or by the pid of its process", () => {

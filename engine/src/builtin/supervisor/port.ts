@@ -58,11 +58,15 @@ export const BundledWorker = z.object({
   config: z.record(z.string(), z.unknown()),
   /** Folder that relative paths in its config start from. */
   root: z.string(),
+  /** Where the bus is. */
+  url: z.string(),
 });
 export type BundledWorker = z.infer<typeof BundledWorker>;
 
 /** Supervisor to host. */
 export const HostCommand = z.discriminatedUnion("type", [
+  /** Modules that will be needed: loading them may begin. A fault in one is told when its worker is started. */
+  z.object({ type: z.literal("prepare"), modules: z.array(z.string()) }),
   z.object({ type: z.literal("start"), worker: BundledWorker }),
   z.object({ type: z.literal("stop"), name: z.string() }),
 ]);

@@ -3,7 +3,7 @@
 import type { Builtin, EngineHost } from "../../host.ts";
 import type { HealthReport } from "../http/contract.ts";
 import { workerList, workerRestart, workerStart, workerStop } from "./contract.ts";
-import type { Plan, PlanSource, Spawner } from "./port.ts";
+import type { Plan, PlanSource, ProcessSpec, Spawner } from "./port.ts";
 import { type Announced, Supervisor } from "./supervisor.ts";
 
 const OWNER = "iii-supervisor";
@@ -17,6 +17,8 @@ export interface SupervisorOptions {
 }
 
 export interface SupervisorBuiltin extends Builtin {
+  /** Starts the shared host ahead of the bus, so that it loads meanwhile. The plan that is launched later must name the same host. */
+  prepare(host: ProcessSpec, modules: readonly string[]): void;
   /** Starts the planned processes; call it when the engine can be reached. */
   launch(plan: Plan): void;
   /** Drains and ends every process. */
@@ -62,6 +64,7 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       engine.handle(OWNER, workerRestart, async ({ name }) => ({ worker: await own.restart(name) }));
       return { stop: () => own.stopAll() };
     },
+    prepare: (spec, modules) => supervisor?.prepare(spec, modules),
     halt: async () => supervisor?.stopAll(),
     launch: (plan) => {
       launched = true;

@@ -2,7 +2,7 @@
 import { BusError, type Clock, type Logger, type Timer } from "@iii/sdk";
 import type { WorkerSource, WorkerState, WorkerStatus } from "./contract.ts";
 import { type Keeper, keepProcess } from "./keeper.ts";
-import { HostReport, type Plan, type PlanSource, type Spawner, type WorkerPlan } from "./port.ts";
+import { HostReport, type Plan, type PlanSource, type ProcessSpec, type Spawner, type WorkerPlan } from "./port.ts";
 
 const RETRY_MS = 500;
 const RETRY_CAP_MS = 10_000;
@@ -44,11 +44,21 @@ export class Supervisor {
     this.#deps = deps;
   }
 
+  /** Starts the shared host, which is told what it will have to load. It starts no worker yet. */
+  prepare(host: ProcessSpec, modules: readonly string[]): void {
+    this.#host = this.#keepHost(host);
+    this.#host.start();
+    this.#host.send({ type: "prepare", modules: [...modules] });
+  }
+
   /** Starts everything that the plan names. The plan has been checked before. */
   startAll(plan: Plan): void {
     for (const worker of plan.workers) this.#entries.set(worker.name, newEntry(worker));
-    this.#host = this.#keep("host", plan.host, { policy: "on-failure", backoff_ms: 500 });
-    if (plan.workers.some((worker) => worker.bundled !== undefined)) this.#host.start();
+    if (this.#host?.state === "running") this.#hostStarted();
+    else {
+      this.#host ??= this.#keepHost(plan.host);
+      if (plan.workers.some((worker) => worker.bundled !== undefined)) this.#host.start();
+    }
     for (const entry of this.#entries.values()) entry.keeper = this.#ownProcess(entry.plan);
     for (const entry of this.#entries.values()) entry.keeper?.start();
   }
@@ -148,6 +158,10 @@ export class Supervisor {
     // A host that starts now is sent every wanted worker by `started`.
     if (this.#host.state === "running" && this.#host.pid !== undefined) this.#host.send({ type: "start", worker: bundled });
     else this.#host.start();
+  }
+
+  #keepHost(spec: ProcessSpec): Keeper {
+    return this.#keep("host", spec, { policy: "on-failure", backoff_ms: 500 });
   }
 
   #ownProcess(plan: WorkerPlan): Keeper | undefined {
