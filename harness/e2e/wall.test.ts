@@ -212,7 +212,7 @@ describe("an agent's call", () => {
     expect(outcome).toMatchObject({ code: "FORBIDDEN" });
   });
 
-  test("cannot have a human-only function called later: not queued, not bound, not as a condition", async () => {
+  test("cannot have a human-only function called later, nor watch what is not its own: not queued, not bound, not as a condition", async () => {
     const config = { topic: "wall-trap", scope: "wall-trap" };
     const trap = { ...config, condition_function_id: "approval::resolve" };
     const queued = { queue: "work", function_id: "approval::resolve", data: approve.payload };
@@ -232,6 +232,10 @@ describe("an agent's call", () => {
         { type: "subscribe", function_id: "approval::resolve", config },
         { type: "subscribe", function_id: "wall::later", config: trap },
         { type: "state", function_id: "wall::later", config: trap },
+        { type: "state", function_id: "wall::later", config: { scope: "approvals", key: "wall-trap" } },
+        { type: "stream", function_id: "wall::later", config: { stream_name: "agent::events", group_id: "wall-trap" } },
+        { type: "state", function_id: "wall::later", config: { scope: "wall-trap", durable: "wall-trap" } },
+        { type: "state", function_id: "wall::later", config: { key: "wall-trap" } },
         { type: "http", function_id: "harness::trigger", config: http },
         { type: "http", function_id: "wall::later", config: { ...http, condition_function_id: "harness::trigger" } },
         { type: "http", function_id: "wall::later", config: { ...http, middleware_function_ids: ["harness::trigger"] } },
