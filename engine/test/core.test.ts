@@ -366,6 +366,13 @@ describe("owners", () => {
     expect(rig.core.functions.isBuiltin("state::get")).toBe(true);
   });
 
+  test("trigger types are bounded per connection", () => {
+    const rig = new Rig({ max_triggers: 2 });
+    const conn = rig.join();
+    for (const id of ["a", "b", "c", "b"]) rig.send(conn, { type: "registertriggertype", id, description: "" });
+    expect([...rig.core.triggers.provided()].map(({ info }) => info.id)).toEqual(["a", "b"]);
+  });
+
   test("registrations are bounded per connection", () => {
     const { rig, worker } = pair();
     for (let n = 0; n < 20; n += 1) rig.send(worker, { type: "registerfunction", id: `f::${n}` });
@@ -583,6 +590,13 @@ describe("the wall", () => {
       expect(rig.take(worker)).toMatchObject([{ type: "triggerregistrationresult", error: { code: "FORBIDDEN" } }]);
     },
   );
+
+  test("nor have a raw write run later by a trigger, which fires without the mark", () => {
+    const { rig, worker } = tool();
+    rig.clear();
+    rig.send(worker, { type: "registertrigger", id: "t", trigger_type: "subscribe", function_id: "state::set", config: { topic: "x" } });
+    expect(rig.take(worker)).toMatchObject([{ type: "triggerregistrationresult", error: { code: "FORBIDDEN" } }]);
+  });
 
   test.each([
     ["state", { scope: "approvals" }],

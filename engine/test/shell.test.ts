@@ -176,6 +176,13 @@ test("a trigger that no connection owns outlives who asked for it; a wrong confi
   expect(await bus.call(unregisterTrigger, { id })).toEqual({ removed: false });
 });
 
+test("triggers that no connection owns are bounded too", async () => {
+  await using bus = await testBus([]);
+  const wanted = { trigger_type: "nobody::provides", function_id: "a::b", config: {} };
+  for (let n = 0; n < 10_000; n += 1) bus.engine.host.registry.bind({ ...wanted, metadata: undefined });
+  await expect(bus.call(registerTrigger, wanted)).rejects.toMatchObject({ code: "quota_exceeded" });
+});
+
 test("clients of 0.11 get bindings where others get types", async () => {
   await using bus = await testBus([]);
   const old = await bus.connect("old");

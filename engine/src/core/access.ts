@@ -77,7 +77,8 @@ export class Access {
 
   /** Decides about a binding: the function it would have called later, those that its config names, and what it would watch. */
   refuseBinding({ trigger_type, function_id, config }: WantedBinding, facts: CallFacts): ErrorBody | undefined {
-    const refusal = this.#firstRefusal([function_id, ...idsIn(config)], facts);
+    // What a trigger sets off later does not carry the mark of who bound it: the agent's own limits hold for it.
+    const refusal = this.#firstRefusal([function_id, ...idsIn(config)], { ...facts, direct: true });
     if (refusal !== undefined || facts.origin !== "agent") return refusal;
     if (textOf(config, "durable").length > 0) return forbidden("a durable consumer outlives the call; none is made for an agent");
     const watched = [...textOf(config, "scope"), ...textOf(config, "stream_name")];

@@ -54,6 +54,10 @@ export function unregisterFunction(core: Core, conn: Connection, head: Head, out
 export function registerTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
   const id = text(head, "id");
   if (id === undefined) return;
+  if (!conn.types.has(id) && conn.types.size >= core.limits.max_triggers) {
+    out.push(note("the connection has too many trigger types", { worker_id: conn.id, trigger_type: id, code: "quota_exceeded" }));
+    return;
+  }
   const { trigger_request_format, call_request_format } = head;
   const info = { id, description: text(head, "description") ?? "", trigger_request_format, call_request_format };
   if (core.triggers.provide(conn.id, info, out)) conn.types.add(id);

@@ -25,6 +25,12 @@ export class Triggers {
   readonly #builtin = new Set<string>();
   readonly #providers = new Map<string, Provider[]>();
   readonly #bindings = new Map<string, Entry>();
+  #ownerless = 0;
+
+  /** Bindings that no connection owns, and so none takes along. */
+  get ownerless(): number {
+    return this.#ownerless;
+  }
 
   addBuiltin(type: string): void {
     this.#builtin.add(type);
@@ -66,13 +72,14 @@ export class Triggers {
     this.unbind(binding.id, out);
     const entry: Entry = { binding, home: undefined };
     this.#bindings.set(binding.id, entry);
+    if (binding.worker_id === null) this.#ownerless += 1;
     this.#deliver(entry, out);
   }
 
   unbind(id: string, out: Effect[]): BindingData | undefined {
     const entry = this.#bindings.get(id);
     if (entry === undefined) return undefined;
-    this.#bindings.delete(id);
+    this.drop(id);
     const { binding, home } = entry;
     if (home === "engine") out.push({ type: "unbind", binding });
     else if (home !== undefined) {
@@ -89,6 +96,7 @@ export class Triggers {
 
   /** Forgets a binding without telling its home, which refused it. */
   drop(id: string): void {
+    if (this.#bindings.get(id)?.binding.worker_id === null) this.#ownerless -= 1;
     this.#bindings.delete(id);
   }
 

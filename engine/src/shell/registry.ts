@@ -8,6 +8,9 @@ import type { FunctionRow, Registry, TypeRow } from "../registry.ts";
 import type { BuiltinTypes } from "./bindings.ts";
 import type { Served } from "./builtin-calls.ts";
 
+/** They stay until they are unregistered: nobody's end takes them along. */
+const MAX_OWNERLESS = 10_000;
+
 export interface RegistryDeps {
   readonly core: Core;
   readonly random: Random;
@@ -81,6 +84,9 @@ function withEffects<T>(deps: RegistryDeps, change: (out: Effect[]) => T): T {
 
 /** A built-in type decides at once, so that its refusal is the answer of the call. */
 function bindOwnerless(deps: RegistryDeps, binding: BindingData): BindingData {
+  if (deps.core.triggers.ownerless >= MAX_OWNERLESS) {
+    throw new BusError("quota_exceeded", `there are ${MAX_OWNERLESS} triggers that no connection owns; unregister some`);
+  }
   const out: Effect[] = [];
   deps.core.triggers.bind(binding, out);
   const later: Effect[] = [];
