@@ -83,6 +83,14 @@ test("a thrown error is a 500 with its code and an id to find it by", async () =
   expect(await response.json()).toEqual({ error: { code: "io_error", message: "disk gone", error_id: expect.any(String) } });
 });
 
+test("a timeout that the function itself ran into is its error like any other", async () => {
+  await route(iii, "/r", () => {
+    throw new BusError("TIMEOUT", "the database is slow");
+  });
+  const response = await fetch(`${on.url}/r`);
+  expect([response.status, await response.json()]).toMatchObject([500, { error: { code: "TIMEOUT", message: "the database is slow" } }]);
+});
+
 test("no route is 404, another method 405 with what is allowed", async () => {
   await route(iii, "/r", () => ({}), { http_method: "POST" });
   const missing = await fetch(`${on.url}/nothing`);

@@ -5,7 +5,7 @@ import { type HealthReport, HttpTrigger, httpStatic } from "./contract.ts";
 import { Exchange, failed, type Trace } from "./exchange.ts";
 import { type HttpFront, type HttpRequest, type HttpResponse, jsonResponse } from "./port.ts";
 import type { Pieces } from "./request-body.ts";
-import { conditionNotMet, fromError, fromReturn, middlewareTimeout, notAllowed, notFound } from "./respond.ts";
+import { conditionNotMet, fromError, fromReturn, isLate, middlewareTimeout, notAllowed, notFound } from "./respond.ts";
 import { createRoutes, type Match } from "./routes.ts";
 import { createMounts, readMount } from "./static.ts";
 
@@ -89,7 +89,7 @@ async function consult({ host, settings, request, trace }: Visit, function_id: s
 const LATE = Symbol("late");
 
 function lateOrThrow(thrown: unknown): typeof LATE {
-  if (toBusError(thrown).code === "TIMEOUT") return LATE;
+  if (isLate(thrown)) return LATE;
   throw thrown;
 }
 

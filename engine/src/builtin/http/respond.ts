@@ -1,5 +1,6 @@
 // From what a function returned, or threw, to an HTTP response. Pure.
 import { type BusError, toBusError } from "@iii/sdk";
+import { Unanswered } from "../../host.ts";
 import { type HttpResponse, jsonResponse } from "./port.ts";
 
 type Headers = [string, string][];
@@ -59,10 +60,15 @@ const STATUS: Readonly<Record<string, number>> = {
   store_unavailable: 503,
 };
 
+/** A function did not answer in time. What it threw itself is its own affair, whatever the code. */
+export function isLate(error: unknown): boolean {
+  return error instanceof Unanswered && error.code === "TIMEOUT";
+}
+
 /** What a caller sees when the function threw: its code and words, and an id to find it in the log. */
 export function fromError(thrown: unknown, errorId: string): HttpResponse {
   const error: BusError = toBusError(thrown);
-  if (error.code === "TIMEOUT") return { status: 504, headers: [] };
+  if (isLate(error)) return { status: 504, headers: [] };
   const details = error.details === undefined ? {} : { details: error.details };
   return jsonResponse(STATUS[error.code] ?? 500, { error: { code: error.code, message: error.message, error_id: errorId, ...details } });
 }
