@@ -1,5 +1,6 @@
 // The published client's HTTP features, unmodified, against our engine over real sockets.
 import { createHash, randomBytes } from "node:crypto";
+import { Agent, request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { registerWorker } from "iii-sdk";
@@ -63,6 +64,33 @@ test("a download of a few megabytes arrives byte for byte, with the head that wa
   const response = await fetch(`${on.url}/down`);
   expect([response.status, response.headers.get("content-type"), response.headers.get("x-a")]).toEqual([203, "application/pdf", "b"]);
   expect(sha(new Uint8Array(await response.arrayBuffer()))).toBe(sha(bytes));
+});
+
+test("a body may flow back while it still comes in, and the connection serves on", async () => {
+  await route("POST", "/echo", ({ request_body, response }) => pipeline(request_body.stream, response.stream));
+  await route("GET", "/next", async () => ({ body: {} }));
+  const bytes = randomBytes(3 * MB);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const echoed = await new Promise<Buffer>((done, fail) => {
+      const outgoing = httpRequest(`${on.url}/echo`, { method: "POST", agent }, (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on("data", (piece: Buffer) => pieces.push(piece));
+        answer.on("end", () => done(Buffer.concat(pieces)));
+        outgoing.end(bytes.subarray(MB));
+      });
+      outgoing.on("error", fail);
+      outgoing.write(bytes.subarray(0, MB));
+    });
+    expect(sha(echoed)).toBe(sha(bytes));
+    const status = await new Promise((done, fail) => {
+      const next = httpRequest(`${on.url}/next`, { agent }, (answer) => done(answer.resume().statusCode)).on("error", fail);
+      next.end();
+    });
+    expect(status).toBe(200);
+  } finally {
+    agent.destroy();
+  }
 });
 
 test("a slow client gets a download to its end, although the function has long returned", async () => {
