@@ -10,6 +10,8 @@ import { type Role, start } from "./support/processes.ts";
 import { digits, goals, head, table } from "./support/report.ts";
 
 const LANES = 64;
+/** The first samples, this much longer and not kept: a compiler needs some ten thousand calls to be done with our code. */
+const WARM = 5;
 type Send = (data: unknown) => Promise<unknown>;
 
 interface Variant {
@@ -73,7 +75,7 @@ async function measureSize(
   const seen = new Map<string, Sample[]>(variants.map(({ name }) => [name, []]));
   const run = async (variant: Variant, keep: boolean): Promise<void> => {
     const call: Call = async (seq) => checkSeq(await variant.send(make(seq)), seq);
-    const sample = await measure(variant, call, ms);
+    const sample = await measure(variant, call, keep ? ms : ms * WARM);
     if (keep) seen.get(variant.name)?.push(sample);
   };
   for (const variant of variants) await run(variant, false);
