@@ -36,7 +36,10 @@ afterEach(async () => {
   server.close();
 });
 
-test("OpenTelemetry spans and log records reach the engine as one tree, and a collector without secrets", async () => {
+test.each([
+  ["OpenTelemetry spans", true],
+  ["spans made before OpenTelemetry is loaded", false],
+])("%s and log records reach the engine as one tree, and a collector without secrets", async (_title, loaded) => {
   const bodies: string[] = [];
   const collector = createServer((request, response) => {
     let body = "";
@@ -53,6 +56,7 @@ test("OpenTelemetry spans and log records reach the engine as one tree, and a co
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
   const dialer = wsDialer(url);
   const telemetry = await startTelemetry({ service: "host", dialer, env: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } });
+  if (loaded) await telemetry.load();
   const inner = defineFunction({ id: "two::inner", about: "Inner.", input: z.object({}), output: z.object({ ok: z.boolean() }) });
   const outer = defineFunction({
     id: "one::outer",

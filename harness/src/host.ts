@@ -4,7 +4,7 @@ import { flushCompileCache } from "node:module";
 import { type BundledWorker, HostCommand, type HostReport } from "@iii/engine/supervisor";
 import { connect, startWorker, systemClock, systemRandom, toBusError, type WorkerDefinition } from "@iii/sdk";
 import { createLogger, wsDialer } from "@iii/sdk/run";
-import { type ProcessTelemetry, preloadTelemetry, startTelemetry } from "@iii/sdk/trace";
+import { type ProcessTelemetry, startTelemetry } from "@iii/sdk/trace";
 
 interface Running {
   readonly stop: () => Promise<void>;
@@ -27,7 +27,6 @@ function isWorker(value: unknown): value is WorkerDefinition {
 /** Loads what will be needed. What cannot be loaded is told when it is needed. */
 function prepare(modules: readonly string[]): void {
   for (const module of modules) import(module).catch(() => undefined);
-  preloadTelemetry();
 }
 
 async function start(worker: BundledWorker): Promise<void> {
@@ -57,14 +56,21 @@ async function stop(name: string): Promise<void> {
 function inTurn(name: string, work: () => Promise<HostReport>): void {
   const before = turns.get(name) ?? Promise.resolve();
   const done = before.then(work).catch((error: unknown): HostReport => ({ type: "failed", name, reason: toBusError(error).message }));
-  turns.set(name, done.then(report).then(saveCompiled));
+  turns.set(name, done.then(report).then(afterwards));
 }
 
-let saving: NodeJS.Timeout | undefined;
-/** What was compiled is kept for the next start, also when this process is killed. */
-function saveCompiled(): void {
-  clearTimeout(saving);
-  saving = setTimeout(flushCompileCache, 1_000).unref();
+const QUIET_MS = 1_000;
+let quiet: NodeJS.Timeout | undefined;
+
+/** What can wait until the start is over: the OpenTelemetry SDK, and keeping what was compiled, also for when this process is killed. */
+function afterwards(): void {
+  clearTimeout(quiet);
+  quiet = setTimeout(() => {
+    void telemetry
+      ?.then((started) => started.load())
+      .catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"))
+      .finally(flushCompileCache);
+  }, QUIET_MS).unref();
 }
 
 function obey(value: unknown): void {

@@ -86,7 +86,12 @@ async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings:
   endOnSignals(started, () => telemetry.stop(), log);
   await started;
   log.info({ url: settings.url }, "ready");
+  const load = () => telemetry.load().catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"));
+  setTimeout(() => void load(), LOAD_MS).unref();
 }
+
+/** How long after it is ready a worker loads what its calls do not need: others of its stack are still starting. */
+const LOAD_MS = 1_000;
 
 /** The first signal drains; the second ends the process at once. A supervised worker also ends when its engine is gone. */
 function endOnSignals(started: Promise<StartedWorker>, flush: () => Promise<void>, log: Logger): void {

@@ -1,12 +1,14 @@
 // OpenTelemetry for one process: started once, before the first connection. The engine never loads this.
 
 import { context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
+import type { NodeSDK } from "@opentelemetry/sdk-node";
 import { type ActiveSpan, type SpanSink, type SpanStart, unrecorded } from "./client/spans.ts";
 import type { Logger } from "./log-port.ts";
 import type { Dialer } from "./ports.ts";
 import { redactText } from "./redact.ts";
 import { systemClock, systemRandom } from "./system.ts";
 import { SERVICE, SpanExporter } from "./telemetry/exporter.ts";
+import { LightSpans } from "./telemetry/light.ts";
 import { TelemetryLink } from "./telemetry/link.ts";
 import { LogRecords } from "./telemetry/log-records.ts";
 import { formatTraceparent, parseTraceparent } from "./telemetry/traceparent.ts";
@@ -23,38 +25,52 @@ export interface ProcessTelemetry {
   spans(worker: string): SpanSink | undefined;
   /** A logger that also sends its records to the engine, tied to the call they were logged in. */
   logger(log: Logger, worker: string): Logger;
+  /** Loads the OpenTelemetry SDK: once the process has nothing more urgent to do. @throws Error when it cannot be loaded. */
+  load(): Promise<void>;
   /** Sends what is left and ends. */
   stop(): Promise<void>;
 }
 
-const OFF: ProcessTelemetry = { spans: () => undefined, logger: (log) => log, stop: async () => {} };
+const OFF: ProcessTelemetry = { spans: () => undefined, logger: (log) => log, load: async () => {}, stop: async () => {} };
 const isOff = (value: string | undefined): boolean => value === "false" || value === "0";
 const isOn = (value: string | undefined): boolean => value === "true" || value === "1";
 
-// Loaded when it is wanted, not at import: it costs a third of a second.
-const load = () => import("@opentelemetry/sdk-node");
-const isWanted = (env: NodeJS.ProcessEnv): boolean => !isOff(env["OTEL_ENABLED"]) && !isOn(env["OTEL_SDK_DISABLED"]);
-
-/** Begins to load what `startTelemetry` will need, if it will need it. */
-export function preloadTelemetry(env: NodeJS.ProcessEnv = process.env): void {
-  // A failure is told by `startTelemetry`.
-  if (isWanted(env)) load().catch(() => undefined);
-}
-
-/** Starts telemetry unless `OTEL_ENABLED=false`. Call it once per process. */
+/**
+ * Starts telemetry unless `OTEL_ENABLED=false`. Call it once per process. The OpenTelemetry SDK costs a third of a second to load, so it
+ * is loaded when `load` says so; until then spans are recorded without it.
+ */
 export async function startTelemetry(options: TelemetryOptions): Promise<ProcessTelemetry> {
   const env = options.env ?? process.env;
-  if (!isWanted(env)) return OFF;
-  const { NodeSDK } = await load();
-  const link = new TelemetryLink({ dialer: options.dialer, clock: systemClock, random: systemRandom });
-  const exporter = new SpanExporter({
-    link,
-    service: options.service,
-    collector: collectorUrl(env),
-    headers: collectorHeaders(env),
-  });
+  if (isOff(env["OTEL_ENABLED"]) || isOn(env["OTEL_SDK_DISABLED"])) return OFF;
+  const { service, dialer } = options;
+  const link = new TelemetryLink({ dialer, clock: systemClock, random: systemRandom });
+  const exporter = new SpanExporter({ link, service, collector: collectorUrl(env), headers: collectorHeaders(env) });
+  const logs = new LogRecords(link, systemClock);
+  const payloads = !isOn(env["III_DISABLE_TRACE_PAYLOADS"]);
+  let sdk: Promise<NodeSDK> | undefined;
+  let tracer: Tracer | undefined;
+  const early = (worker: string) =>
+    new LightSpans({ service: worker, dialer, payloads, send: (json, running) => void exporter.write(json, running) });
+  return {
+    spans: (worker) => new ProcessSpans(early(worker), () => tracer && new OtelSpans(tracer, worker, payloads)),
+    logger: (log, worker) => logs.wrap(log, worker),
+    async load() {
+      sdk ??= startSdk(service, exporter);
+      await sdk;
+      tracer = trace.getTracer("@iii/sdk");
+    },
+    async stop() {
+      logs.flush();
+      await (await sdk)?.shutdown();
+      await link.close();
+    },
+  };
+}
+
+async function startSdk(serviceName: string, exporter: SpanExporter): Promise<NodeSDK> {
+  const { NodeSDK } = await import("@opentelemetry/sdk-node");
   const sdk = new NodeSDK({
-    serviceName: options.service,
+    serviceName,
     spanProcessors: [exporter],
     autoDetectResources: false,
     instrumentations: [],
@@ -62,17 +78,30 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Process
     logRecordProcessors: [],
   });
   sdk.start();
-  const logs = new LogRecords(link, systemClock);
-  const payloads = !isOn(env["III_DISABLE_TRACE_PAYLOADS"]);
-  return {
-    spans: (worker) => new OtelSpans(trace.getTracer("@iii/sdk"), worker, payloads),
-    logger: (log, worker) => logs.wrap(log, worker),
-    async stop() {
-      logs.flush();
-      await sdk.shutdown();
-      await link.close();
-    },
-  };
+  return sdk;
+}
+
+/** The spans of one worker: by OpenTelemetry as soon as that is loaded. */
+class ProcessSpans implements SpanSink {
+  readonly payloads: boolean;
+  readonly #early: SpanSink;
+  readonly #loaded: () => SpanSink | undefined;
+  #late: SpanSink | undefined;
+
+  constructor(early: SpanSink, loaded: () => SpanSink | undefined) {
+    this.payloads = early.payloads;
+    this.#early = early;
+    this.#loaded = loaded;
+  }
+
+  start(spec: SpanStart): ActiveSpan {
+    this.#late ??= this.#loaded();
+    return (this.#late ?? this.#early).start(spec);
+  }
+
+  active(): string | undefined {
+    return this.#late?.active?.();
+  }
 }
 
 function collectorUrl(env: NodeJS.ProcessEnv): string | undefined {

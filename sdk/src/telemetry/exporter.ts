@@ -57,9 +57,13 @@ export class SpanExporter implements SpanProcessor {
     const batch = this.#ended;
     this.#ended = [];
     if (batch.length === 0) return;
-    const json = this.#encode(batch, false);
+    await this.write(this.#encode(batch, false), false);
+  }
+
+  /** Sends what has been encoded; spans that still run are none of a collector's business. */
+  async write(json: string, running: boolean): Promise<void> {
     this.#options.link.send(telemetryFrame("OTLP", json));
-    await this.#collect(json);
+    if (!running) await this.#collect(json);
   }
 
   async shutdown(): Promise<void> {
@@ -71,8 +75,7 @@ export class SpanExporter implements SpanProcessor {
     const running = [...this.#started.values()];
     this.#started.clear();
     if (running.length === 0) return;
-    const json = this.#encode(running, true);
-    this.#options.link.send(telemetryFrame("OTLP", json));
+    void this.write(this.#encode(running, true), true);
   }
 
   #encode(spans: readonly ReadableSpan[], running: boolean): string {
