@@ -14,10 +14,10 @@ export interface RunOptions {
 export async function runUntilSignal(options: RunOptions): Promise<void> {
   const ended = Promise.withResolvers<void>();
   let stack: Promise<Stack> | undefined;
-  let stopping = false;
+  const ending = new AbortController();
   const stop = () => {
-    if (stopping) process.exit(130);
-    stopping = true;
+    if (ending.signal.aborted) process.exit(130);
+    ending.abort();
     process.stderr.write("stopping; once more ends it at once\n");
     Promise.resolve(stack)
       .then((running) => running?.stop())
@@ -26,6 +26,7 @@ export async function runUntilSignal(options: RunOptions): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
   stack = startStack({
     ...options,
+    ending: ending.signal,
     note: (text) => void process.stderr.write(`${text}\n`),
     fatal: (error) => {
       process.stderr.write(`error: ${error.message}\n`);

@@ -27,6 +27,8 @@ export interface StartOptions {
   readonly note: (text: string) => void;
   /** The store has failed: nothing is acknowledged any more and the process should end. */
   readonly fatal: (error: BusError) => void;
+  /** Aborted when the stack is to end although it is still starting: no worker is waited for any more. */
+  readonly ending?: AbortSignal;
 }
 
 /** A running stack. */
@@ -140,9 +142,9 @@ function takeOverProcesses({ noted, notesAreOurs }: Parts, note: (text: string) 
 }
 
 /** Waits until every worker is ready, one has failed, or time is up: whatever it is then, the banner says it. */
-async function settled(supervisor: SupervisorBuiltin, clock: Clock): Promise<void> {
+async function settled(supervisor: SupervisorBuiltin, clock: Clock, ending: AbortSignal | undefined): Promise<void> {
   const until = clock.now() + BANNER_WAIT_MS;
-  while (supervisor.health().status === "starting" && clock.now() < until) {
+  while (supervisor.health().status === "starting" && clock.now() < until && ending?.aborted !== true) {
     await new Promise<void>((done) => clock.setTimer(done, 20));
   }
 }
@@ -233,8 +235,8 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     undo.push(() => parts.supervisor.halt());
     undo.push(await announceEdits(options));
     undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));
-    await settled(parts.supervisor, systemClock);
-    showBanner(options, config, parts, { url, httpUrl });
+    await settled(parts.supervisor, systemClock, options.ending);
+    if (options.ending?.aborted !== true) showBanner(options, config, parts, { url, httpUrl });
     flushCompileCache();
     return { url, httpUrl, stop };
   } catch (error) {
