@@ -175,13 +175,18 @@ describe("oversized and binary", () => {
     await kept.unharmed();
   });
 
-  test("a client of ours that sends too much gets a typed error, comes back, and loses nothing else", async () => {
+  test("a client of ours keeps what is too large to itself: a typed error with the limit, and not even its own socket is lost", async () => {
     const client = connect({ dialer: wsDialer(stack.url), name: "large" });
     await client.trigger("state::set", { scope: "large", key: "before", value: 1 });
+    const { worker_id } = client;
     const large = client.trigger("state::set", { scope: "large", key: "k", value: "x".repeat(FRAME_LIMIT) });
-    await expect(large).rejects.toMatchObject({ code: "disconnected", message: expect.stringContaining("max_frame_bytes") });
+    await expect(large).rejects.toMatchObject({ code: "payload_too_large", details: { limit: FRAME_LIMIT } });
+    client.registerFunction("large::result", () => "x".repeat(FRAME_LIMIT));
+    await client.trigger("engine::functions::list", {});
+    await expect(stack.trigger("large::result", {})).rejects.toMatchObject({ code: "payload_too_large", details: { limit: FRAME_LIMIT } });
     expect(await client.trigger("state::get", { scope: "large", key: "before" })).toBe(1);
     expect((await client.trigger("state::get", { scope: "large", key: "k" })) ?? null).toBeNull();
+    expect(client.worker_id).toBe(worker_id);
     await client.close({ drain_ms: 0 });
     await kept.unharmed();
   });
