@@ -64,6 +64,18 @@ test("work that goes through a queue stays in the tree of what enqueued it", asy
   expect(roots[0]?.attributes).toContainEqual(["iii.span.lost", "true"]);
 });
 
+test("work that is put under a trace of its own links to what woke it", async () => {
+  await using bus = await testBus([outerWorker, innerWorker], { trace: true });
+  const own = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+  const waker = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01";
+  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2" }, traceparent: own }];
+  await bus.call(stateTransact, { enqueue }, { traceparent: waker });
+  await bus.clock.advance(100);
+  const { roots } = await bus.call(tracesTree, { trace_id: "0123456789abcdef0123456789abcdef" });
+  const delivery = roots[0]?.children.find((node) => node.name === "fn_queue turn-step");
+  expect(delivery?.links).toMatchObject([{ trace_id: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" }]);
+});
+
 test("a span whose process dies is closed as lost; the tree survives the engine too", async () => {
   const stuck = defineFunction({ id: "stuck::run", about: "Never answers.", input: Input, output: z.null() });
   const worker = defineWorker({

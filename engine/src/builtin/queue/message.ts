@@ -6,6 +6,8 @@ import type { BuiltinCall } from "../../host.ts";
 /** What a piece of stored work remembers of the call that made it. */
 export interface Cause {
   readonly traceparent: string | undefined;
+  /** The trace context of what woke work that runs under a trace of its own. */
+  readonly woken_by?: string | undefined;
   readonly baggage: string | undefined;
   readonly origin: CallContext["origin"];
   readonly depth: number;

@@ -32,12 +32,13 @@ export const targetOf = (spec: QueueSpec, message: Message): string => spec.func
 export async function perform({ host, running }: PerformDeps, spec: QueueSpec, delivery: Delivery): Promise<Outcome> {
   const { message } = delivery;
   const invocation_id = host.random.uuid();
-  const { traceparent, baggage, origin, depth } = message.cause;
+  const { traceparent, woken_by, baggage, origin, depth } = message.cause;
   const span = host.tracer.start(`fn_queue ${spec.name}`, {
     traceparent,
     baggage,
     kind: "consumer",
     attributes: { "iii.queue.name": spec.name, "iii.queue.attempt": String(message.attempts + 1) },
+    links: woken_by === undefined ? [] : [woken_by],
   });
   const call: EngineInvocation = {
     function_id: targetOf(spec, message),

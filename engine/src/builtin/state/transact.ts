@@ -54,7 +54,7 @@ function planWrites({ table, triggers }: TransactDeps, writes: Input["writes"], 
 }
 
 function messageOf(entry: z.output<typeof TransactEnqueue>, group: string | undefined, cause: Cause): NewMessage {
-  const own = entry.traceparent === undefined ? cause : { ...cause, traceparent: entry.traceparent };
+  const own = entry.traceparent === undefined ? cause : { ...cause, traceparent: entry.traceparent, woken_by: cause.traceparent };
   const baggage = entry.baggage === undefined ? own.baggage : queuedBaggage(entry.baggage);
   return {
     function_id: entry.function_id,
