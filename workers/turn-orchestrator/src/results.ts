@@ -4,6 +4,14 @@ import { wellFormed } from "@iii/contracts/well-formed";
 
 /** A result over this many UTF-8 bytes of JSON is cut; the whole is kept under a handle. */
 export const RESULT_LIMIT = 256 * 1024;
+/** What the results of one batch may come to: they stand in one record until the batch is whole, each with its data beside its text. */
+const BATCH_LIMIT = 6 * 1024 * 1024;
+
+/** How much of one result is kept in a batch of so many calls. */
+export function resultLimit(calls: number): number {
+  return Math.min(RESULT_LIMIT, Math.floor(BATCH_LIMIT / Math.max(1, calls)));
+}
+
 /** A whole over this is not kept: one commit must hold what several calls of a batch leave. */
 const KEEP_LIMIT = 4 * 1024 * 1024;
 const EXCERPT_CHARS = 256;
@@ -107,12 +115,16 @@ function bytesOf(value: unknown): number {
 }
 
 /** The result that goes to the model and, when it had to be cut, the whole to keep under `handle`. */
-export function capResult(settled: Settled, handle: { scope: string; key: string }): Settled & { whole?: FunctionResult } {
+export function capResult(
+  settled: Settled,
+  handle: { scope: string; key: string },
+  limit: number = RESULT_LIMIT,
+): Settled & { whole?: FunctionResult } {
   // Plain data stands in both: counted apart, so that the limit means the same for every shape of answer.
   const size = Math.max(bytesOf(settled.result.content), bytesOf(settled.result.details));
-  if (size <= RESULT_LIMIT) return settled;
+  if (size <= limit) return settled;
   const text = settled.result.content.map((block) => (block.type === "text" ? block.text : JSON.stringify(block))).join("\n");
-  const kept = cut(text, RESULT_LIMIT / 4);
+  const kept = cut(text, limit / 4);
   const keeps = bytesOf(settled.result) <= KEEP_LIMIT;
   const rest = keeps ? `the whole result is kept under scope '${handle.scope}', key '${handle.key}'` : "the whole was too large to keep";
   const result: FunctionResult = {

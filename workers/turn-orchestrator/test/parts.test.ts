@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { idHint, planCalls, uniqueCallIds, unwrap } from "../src/calls.ts";
 import { mergeEntries, modelMessages } from "../src/context.ts";
 import { systemPrompt } from "../src/prompt.ts";
-import { capResult, cut, decodeAnswer, denied, RESULT_LIMIT } from "../src/results.ts";
+import { capResult, cut, decodeAnswer, denied, RESULT_LIMIT, resultLimit } from "../src/results.ts";
 import { nearest } from "../src/validate.ts";
 
 const block = (args: unknown, extra: object = {}) => ({
@@ -121,6 +121,16 @@ test("case 58: cutting never leaves half a character", () => {
     expect(cut(value, at).isWellFormed()).toBe(true);
   });
   fc.assert(property);
+});
+
+test.each([1, 24, 40, 200])("the results of a batch of %i fit into one record, whatever its functions answer", (calls) => {
+  const limit = resultLimit(calls);
+  expect(limit).toBeLessThanOrEqual(RESULT_LIMIT);
+  const answer = { content: [{ type: "text" as const, text: '"'.repeat(400_000) }], details: { again: "é".repeat(200_000) } };
+  const { result } = capResult({ result: answer, is_error: false }, { scope: "results", key: "s/c" }, limit);
+  const whole = { content: [{ type: "text" as const, text: "x".repeat(limit - 100) }], details: { again: "x".repeat(limit - 100) } };
+  const kept = capResult({ result: whole, is_error: false }, { scope: "results", key: "s/c" }, limit).result;
+  for (const one of [result, kept]) expect(calls * JSON.stringify(one).length).toBeLessThan(14 * 1024 * 1024);
 });
 
 test("a result at the limit stays whole, one above it is cut", () => {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { idHint } from "../calls.ts";
 import { type Deps, functionInfo, graceLeft, isNotServed, pause, policyFrom, waitServed, whenAborted, within } from "../deps.ts";
 import type { Outcome, TurnEvent, Verdict } from "../events.ts";
-import { abortedResult, argsChanged, capResult, decodeAnswer, denied, errorResult, type Settled } from "../results.ts";
+import { abortedResult, argsChanged, capResult, decodeAnswer, denied, errorResult, resultLimit, type Settled } from "../results.ts";
 import { RESULTS_SCOPE } from "../store.ts";
 import type { RunRequest, TurnCall, TurnRecord } from "../turns.ts";
 
@@ -180,7 +180,8 @@ export async function invoke(
   const outcome = await Promise.race([answer, silent]);
   await deps.point("effect.after_exec_before_record");
   if (outcome.type === "lost") return outcome;
-  const capped = capResult(outcome.settled, { scope: RESULTS_SCOPE, key: `${record.session_id}/${call.id}` });
+  const handle = { scope: RESULTS_SCOPE, key: `${record.session_id}/${call.id}` };
+  const capped = capResult(outcome.settled, handle, resultLimit(record.calls.length));
   const whole = capped.whole === undefined ? {} : { whole: capped.whole };
   return { type: "result", settled: { result: capped.result, is_error: capped.is_error }, duration_ms: took(), ...whole };
 }
