@@ -14,7 +14,7 @@ export interface Missed {
   readonly items: readonly { readonly seq: number; readonly data: unknown }[];
 }
 export interface FanoutPorts {
-  /** Has every session's events brought to `event` from now on, before anything that is read later. Returns the end of it. */
+  /** Has every session's events, and new sessions, brought here from now on, before anything that is read later. Returns the end of it. */
   hear(): () => void;
   /** Reads what a session's stream holds after a cursor. */
   read(session_id: string, since: number | undefined, epoch: string | undefined): Promise<Missed>;

@@ -57,7 +57,6 @@ export const worker = defineWorker({
     serveTrigger(iii, { provider: config.default_provider, model: config.default_model }, clock, () => random.uuid());
     serveBrowsers(iii, log);
     on.trigger({ type: "http", function_id: harnessTrigger.id, config: { api_path: "/harness/trigger", http_method: "POST" } });
-    on.trigger({ type: "state", function_id: onSessionCreated.id, config: { scope: "session_index" } });
     if (config.policy === "allow_all") {
       log.warn({}, "policy is allow_all: every tool call runs without asking");
       on(checkPermissions, () => ({ decision: "allow" as const, rule_id: "allow_all" }));
@@ -115,7 +114,15 @@ function busPorts(iii: Iii, log: Logger): FanoutPorts {
   const outside = AsyncLocalStorage.snapshot();
   const options = { timeout_ms: PUSH_TIMEOUT_MS };
   return {
-    hear: () => iii.registerTrigger({ type: "stream", function_id: onAgentEvent.id, config: { stream_name: AGENT_EVENTS } }).unregister,
+    hear() {
+      const bound = [
+        iii.registerTrigger({ type: "stream", function_id: onAgentEvent.id, config: { stream_name: AGENT_EVENTS } }),
+        iii.registerTrigger({ type: "state", function_id: onSessionCreated.id, config: { scope: "session_index" } }),
+      ];
+      return () => {
+        for (const trigger of bound) trigger.unregister();
+      };
+    },
     read: (session_id, since, epoch) =>
       iii.trigger(streamRead, {
         stream_name: AGENT_EVENTS,
