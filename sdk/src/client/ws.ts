@@ -13,6 +13,8 @@ export interface WsDialerOptions {
 const HANDSHAKE_MS = 10_000;
 const CLOSE_MS = 2_000;
 /** None here: the engine's limit holds for what it takes in, and what it adds to a frame must not end the receiver. */
+/** So many frames leave without waiting for the end of the turn: the engine works while we do. */
+const FRAMES_PER_WRITE = 16;
 const MAX_PAYLOAD = 0;
 
 /** Dials the engine at `url` (`ws://host:port`, with or without a path of its own). */
@@ -40,6 +42,7 @@ class WsWire implements Wire {
   readonly #pingMs: number;
   #tcp: Socket | undefined;
   #corked = false;
+  #frames = 0;
   #reason = "";
   #silent = 0;
   #pinger: NodeJS.Timeout | undefined;
@@ -111,16 +114,28 @@ class WsWire implements Wire {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }
 
-  /** All frames of one turn of the event loop leave in one write. */
+  /** The frames of one turn of the event loop leave together, many of them in several writes. */
   #cork(): void {
-    if (this.#corked || this.#tcp === undefined) return;
     const tcp = this.#tcp;
+    if (tcp === undefined) return;
+    this.#frames += 1;
+    if (this.#corked) {
+      if (this.#frames > FRAMES_PER_WRITE) this.#flush(tcp);
+      return;
+    }
     this.#corked = true;
     tcp.cork();
     process.nextTick(() => {
       this.#corked = false;
+      this.#frames = 0;
       tcp.uncork();
     });
+  }
+
+  #flush(tcp: Socket): void {
+    this.#frames = 1;
+    tcp.uncork();
+    tcp.cork();
   }
 
   #startPinging(): void {
