@@ -5,18 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type Iii } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
-import {
-  type Call,
-  inFlight,
-  inTurns,
-  type Latency,
-  latencies,
-  median,
-  quantile,
-  type Rate,
-  sequential,
-  settings,
-} from "./support/load.ts";
+import { type Call, inFlight, inTurns, type Latency, median, quantile, type Rate, sequential, settings } from "./support/load.ts";
 import { type Role, start } from "./support/processes.ts";
 import { digits, goals, head, table } from "./support/report.ts";
 
@@ -26,7 +15,7 @@ const CASES = [
   "SQLite FULL, 64 in flight, one commit per turn of the loop",
   "SQLite read",
   "call that ends in the engine",
-  "call to another worker",
+  "the same from a bystander's process",
   "state::get",
   "state::set, 1 in flight",
   "state::set, 64 in flight",
@@ -39,6 +28,7 @@ type Figures = Partial<Latency & Rate & { delay: number; disturbed: number; perC
 interface Parts {
   readonly engine: Role;
   readonly disk: Role;
+  readonly bystander: Role;
   readonly iii: Iii;
   readonly jobs: Jobs;
   readonly ms: number;
@@ -81,15 +71,15 @@ const get =
     if (value.n % 1_000 !== n % 1_000) throw new Error(`state::get of ${n} answered ${value.n}`);
   };
 
-/** 64 writes in flight, with the engine's loop delay and the round trips of a bystander while they run. */
-async function writeBusily({ engine, iii, ms }: Parts): Promise<Figures> {
-  const bystander = latencies((n) => iii.trigger("bench::echo", { n }), ms);
+/** 64 writes in flight, with the engine's loop delay and the calls of a bystander while they run. */
+async function writeBusily({ engine, bystander, iii, ms }: Parts): Promise<Figures> {
+  const trips = bystander.ask<number[]>("roundTrips");
   const before = await engine.ask<number>("commits");
   await engine.ask("watchDelay");
   const rate = await inFlight(set(iii), LANES, ms);
   const delay = await engine.ask<number>("delay");
   const perCommit = rate.count / ((await engine.ask<number>("commits")) - before);
-  return { ...rate, delay, perCommit, disturbed: quantile(await bystander, 0.99) };
+  return { ...rate, delay, perCommit, disturbed: quantile(await trips, 0.99) };
 }
 
 /** One job after the other; what is timed ends when the handler starts, not when its acknowledgement is on disk. */
@@ -104,7 +94,10 @@ const RUN: Record<Case, (parts: Parts) => Promise<Figures>> = {
   "SQLite FULL, 64 in flight, one commit per turn of the loop": ({ disk }) => disk.ask("together"),
   "SQLite read": ({ disk }) => disk.ask("read"),
   "call that ends in the engine": ({ iii, ms }) => sequential((n) => iii.trigger("bench::inside", { n, filling }), ms),
-  "call to another worker": ({ iii, ms }) => sequential((n) => iii.trigger("bench::echo", { n }), ms),
+  "the same from a bystander's process": async ({ bystander }) => {
+    const seen = await bystander.ask<number[]>("roundTrips");
+    return { p50: median(seen), p99: quantile(seen, 0.99) };
+  },
   "state::get": ({ iii, ms }) => sequential(get(iii), ms),
   "state::set, 1 in flight": ({ iii, ms }) => sequential(set(iii), ms),
   "state::set, 64 in flight": writeBusily,
@@ -129,7 +122,7 @@ function judge(seen: Seen): void {
   const alone = mid(seen, "SQLite FULL, 1 per commit", "p50");
   const inside = mid(seen, "call that ends in the engine", "p50");
   const busy = "state::set, 64 in flight";
-  const quietP99 = mid(seen, "call to another worker", "p99");
+  const quietP99 = mid(seen, "the same from a bystander's process", "p99");
   const rate = (name: Case): number => mid(seen, name, "per_second");
   const jobs = rate("queue, 64 in flight: enqueue to handled");
   const grouped = rate("SQLite FULL, 64 in flight, one commit per turn of the loop");
@@ -171,9 +164,9 @@ async function main(folder: string): Promise<void> {
   await using disk = await start("disk", join(folder, "floor"), String(ms));
   await using engine = await start("engine", join(folder, "engine"));
   const url = String(engine.up["url"]);
-  await using _echo = await start("worker", "bus", url);
+  await using bystander = await start("worker", "bus", url);
   const [iii, consumer] = [connect({ dialer: wsDialer(url) }), connect({ dialer: wsDialer(url) })];
-  const parts: Parts = { engine, disk, iii, jobs: new Jobs(iii, consumer), ms };
+  const parts: Parts = { engine, disk, bystander, iii, jobs: new Jobs(iii, consumer), ms };
   head("Storage", `${rounds} rounds in turns, ${ms} ms per sample, floor's PRAGMA synchronous=${disk.up["synchronous"]} (2 is FULL)`);
   const seen = Object.fromEntries(CASES.map((name) => [name, [] as Figures[]])) as Seen;
   await Promise.all(Array.from({ length: 1_000 }, (_, n) => set(iii)(n)));

@@ -1,8 +1,9 @@
-// The far end of every call: answers with what it got. Arguments: `bus` (traced or not) or `relay`, and the broker's URL.
+// The far end of every call: answers with what it got. Asked for `roundTrips`, it times calls of its own into the engine. Arguments: `bus` (traced or not) or `relay`, and the broker's URL.
 import { connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { startTelemetry } from "@iii/sdk/trace";
 import { WebSocket } from "ws";
+import { latencies } from "../support/load.ts";
 import { play } from "../support/processes.ts";
 
 const [kind = "", url = ""] = process.argv.slice(2);
@@ -15,7 +16,7 @@ async function serveBus(traced: boolean): Promise<void> {
   iii.registerFunction(traced ? "bench::traced" : "bench::echo", (input) => input);
   // Answered after the registration has arrived.
   await iii.trigger("engine::functions::list", {});
-  play({});
+  play({}, { roundTrips: () => latencies((n) => iii.trigger("bench::inside", { n }), 500) });
 }
 
 function serveRelay(): void {
