@@ -49,6 +49,7 @@ export function appendChain(
   const last = items.at(-1);
   if (last === undefined) return { meta, entries };
   const summary = summarise(last.message);
+  const display_name = meta.display_name ?? titleOf(items);
   return {
     entries,
     meta: {
@@ -57,9 +58,16 @@ export function appendChain(
       entry_count: meta.entry_count + items.length,
       branch_count: meta.branch_count + (start === meta.leaf_id ? 0 : 1),
       leaf_id: last.entry_id,
+      ...(display_name === undefined ? {} : { display_name }),
       ...(summary === undefined ? {} : { last_message_summary: summary }),
     },
   };
+}
+
+/** A session that nobody named is called by the first thing that a person said in it. */
+function titleOf(items: readonly NewMessage[]): string | undefined {
+  const said = items.find(({ message }) => message.role === "user");
+  return said === undefined ? undefined : summarise(said.message);
 }
 
 /** The first text of a message, cut to one line for lists. */

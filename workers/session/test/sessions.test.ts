@@ -180,6 +180,16 @@ describe("sessions", () => {
     expect(rows[0]?.last_message_summary).toBe("hello world");
     expect((await sessions.list({ order: "asc", offset: 1 })).sessions.map((row) => row.session_id)).toEqual(["s3", "s1"]);
   });
+  test("a session that nobody named is called by the first thing that was said in it; a name that was given stays", async () => {
+    const { sessions } = setup();
+    await sessions.ensure("s", {});
+    await sessions.append({ session_id: "s", messages: [say("first words")] });
+    await sessions.append({ session_id: "s", messages: [say("second words")] });
+    await sessions.ensure("named", { display_name: "mine" });
+    await sessions.append({ session_id: "named", messages: [say("first words")] });
+    const { sessions: rows } = await sessions.list({ order: "asc" });
+    expect(rows.map((row) => row.display_name)).toEqual(["first words", "mine"]);
+  });
   test("an empty session has no messages, an unknown one is an error", async () => {
     const { sessions } = setup();
     await sessions.ensure("s", {});
