@@ -187,8 +187,14 @@ describe("sessions", () => {
     await sessions.append({ session_id: "s", messages: [say("second words")] });
     await sessions.ensure("named", { display_name: "mine" });
     await sessions.append({ session_id: "named", messages: [say("first words")] });
-    const { sessions: rows } = await sessions.list({ order: "asc" });
-    expect(rows.map((row) => row.display_name)).toEqual(["first words", "mine"]);
+    const { sessions: rows } = await sessions.list({});
+    const names = new Map(rows.map((row) => [row.session_id, row.display_name]));
+    expect(names).toEqual(
+      new Map([
+        ["s", "first words"],
+        ["named", "mine"],
+      ]),
+    );
   });
   test("an empty session has no messages, an unknown one is an error", async () => {
     const { sessions } = setup();
