@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type Iii, type TriggerOptions } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
@@ -16,7 +16,7 @@ export interface StackOptions {
   /** Text of iii-permissions.yaml. Default: the shipped one. */
   permissions?: string;
   env?: Record<string, string>;
-  /** More files for the stack's folder, by name. */
+  /** More files for the stack's folder, by their path in it. */
   files?: Record<string, string>;
   /** Reuse the folder of an earlier stack: same data, same config. */
   folder?: string;
@@ -57,6 +57,9 @@ export interface Health {
   durability: string;
 }
 
+/** What is waited for can no longer come. */
+class Hopeless extends Error {}
+
 /** Awaits a condition; fails with what was seen last. */
 export async function until<T>(what: string, probe: () => Promise<T | undefined> | T | undefined, ms = 30_000): Promise<T> {
   const end = Date.now() + ms;
@@ -66,6 +69,7 @@ export async function until<T>(what: string, probe: () => Promise<T | undefined>
       const value = await probe();
       if (value !== undefined && value !== false) return value;
     } catch (error) {
+      if (error instanceof Hopeless) throw error;
       last = error;
     }
     if (Date.now() > end) throw new Error(`waited ${ms} ms for ${what}`, { cause: last });
@@ -106,7 +110,10 @@ function prepare(options: StackOptions): string {
   const { config = shipped } = options;
   writeFileSync(join(folder, "config.yaml"), typeof config === "string" ? config : config(shipped));
   const rules = join(REPO, "iii-permissions.yaml");
-  for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(options.files ?? {})) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
   if (options.permissions !== undefined) writeFileSync(join(folder, "iii-permissions.yaml"), options.permissions);
   else if (existsSync(rules)) copyFileSync(rules, join(folder, "iii-permissions.yaml"));
   return folder;
@@ -255,7 +262,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
   try {
     const run = await until("the engine to listen", () => {
-      if (child.exitCode !== null) throw new Error(`the engine ended with ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Hopeless(`the engine ended with ${child.exitCode}`);
       return JSON.parse(readFileSync(runFile, "utf8")) as RunFile;
     });
     const stack = new RealStack(folder, run, child, text, options);
