@@ -25,6 +25,8 @@ export interface Random {
  */
 export interface Wire {
   send(data: Uint8Array | string, binary?: boolean): void;
+  /** Sends one text message of which `body` is UTF-8 already, and need not be copied when it is large; its size in bytes. Absent: join and `send`. */
+  sendParts?(before: string, body: Uint8Array, after: string): number;
   pause(): void;
   resume(): void;
   close(code?: number, reason?: string): void;

@@ -1,7 +1,7 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
 import { isUtf8 } from "node:buffer";
 import { type Clock, type Logger, type Random, type Timer, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
-import { encodeFrame } from "@iii/sdk/protocol";
+import { type FrameParts, frameParts, joinParts } from "@iii/sdk/protocol";
 import { Access } from "../core/access.ts";
 import { call, cancel, expire, settle } from "../core/calls.ts";
 import { connect, disconnect } from "../core/connections.ts";
@@ -46,6 +46,14 @@ type WorkersListener = (event: { event: WorkerEvent; worker_id: string }) => voi
 const TELEMETRY = ["OTLP", "MTRC", "LOGS"];
 const ENGINE: Caller = { worker_id: "engine", kind: "engine", name: "engine" };
 const decoder = new TextDecoder();
+
+/** The message's size in bytes. */
+function sendParts(wire: Wire, parts: FrameParts): number {
+  if (wire.sendParts !== undefined) return wire.sendParts(parts.before, parts.body, parts.after);
+  const bytes = joinParts(parts);
+  wire.send(bytes, false);
+  return bytes.length;
+}
 
 export class Bus {
   readonly core: Core;
@@ -247,11 +255,10 @@ export class Bus {
   #send(effect: Extract<Effect, { type: "send" }>): void {
     const wire = this.#wires.get(effect.conn);
     if (wire === undefined) return;
-    const bytes = encodeFrame(effect.head, effect.payloadKey, effect.payload, effect.splice);
-    wire.send(bytes, false);
+    const size = sendParts(wire, frameParts(effect.head, effect.payloadKey, effect.payload, effect.splice));
     const from = effect.from === null ? undefined : this.#wires.get(effect.from);
     const sender = from === undefined || effect.from === null ? undefined : { id: effect.from, wire: from };
-    this.#pressure.sent(effect.conn, wire, bytes.length, sender);
+    this.#pressure.sent(effect.conn, wire, size, sender);
   }
 
   #cut(id: string, reason: string): void {

@@ -1,9 +1,10 @@
-// The bus over WebSocket: takes upgrades from an HTTP server, and writes the frames of one event-loop turn to a socket together.
+// The bus over WebSocket: takes upgrades from an HTTP server and joins `ws` sockets to the engine.
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Wire, WireHandlers } from "@iii/sdk";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Engine } from "../engine.ts";
+import { FrameWriter } from "./frame-writer.ts";
 
 export interface UpgradeOptions {
   /** What stands before the bus paths on this listener. The engine itself also strips one `/ws`. */
@@ -28,41 +29,26 @@ function sendable(code: number | undefined): number | undefined {
   return code === undefined || code === 1005 || code === 1006 ? undefined : code;
 }
 
-/** So many frames leave without waiting for the end of the turn: their reader works while we do. */
-const FRAMES_PER_WRITE = 16;
-
 function wireOf(socket: Duplex, ws: WebSocket): Wire {
-  let corked = false;
-  let frames = 0;
-  const flush = (): void => {
-    corked = false;
-    frames = 0;
-    socket.uncork();
-  };
+  const writer = new FrameWriter(socket, () => ws.readyState === ws.OPEN);
   return {
     send(data, binary = false) {
-      if (ws.readyState !== ws.OPEN) return;
-      if (!corked) {
-        corked = true;
-        socket.cork();
-        setImmediate(flush);
-      }
-      ws.send(data, { binary });
-      frames += 1;
-      if (frames < FRAMES_PER_WRITE) return;
-      frames = 0;
-      socket.uncork();
-      socket.cork();
+      if (typeof data === "string") writer.text(data);
+      else writer.bytes(data, binary);
     },
+    sendParts: (before, body, after) => writer.text(before, body, after),
     pause: () => ws.pause(),
     resume: () => ws.resume(),
-    close: (code, reason) => ws.close(sendable(code), reason),
+    close(code, reason) {
+      writer.flush();
+      ws.close(sendable(code), reason);
+    },
     terminate: () => ws.terminate(),
     ping() {
       if (ws.readyState === ws.OPEN) ws.ping();
     },
     get buffered() {
-      return ws.bufferedAmount;
+      return ws.bufferedAmount + writer.waiting;
     },
   };
 }

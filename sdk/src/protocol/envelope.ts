@@ -246,8 +246,31 @@ function openObject(payload: Uint8Array, splice: Splice): { body: Uint8Array; ta
 /** Payloads up to this size are cheaper to pass through text than to copy between buffers. */
 const SMALL = 2_048;
 
-/** One buffer of `before`, the payload's bytes, and `after`. */
-function join(before: string, body: Uint8Array, after: string): Uint8Array {
+/** A frame as the text before the payload's bytes, those bytes as they came, and the text after them. */
+export interface FrameParts {
+  readonly before: string;
+  readonly body: Uint8Array;
+  readonly after: string;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** A frame to be: the head as given, then the payload, last and unchanged but for the optional splice into an object. */
+export function frameParts(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): FrameParts {
+  const text = JSON.stringify(head);
+  if (payloadKey === undefined || payload === undefined) return { before: text, body: NOTHING, after: "" };
+  const before = `${text.slice(0, -1)}${text === "{}" ? "" : ","}"${payloadKey}":`;
+  if (typeof payload === "string") {
+    if (splice === undefined) return { before: `${before}${payload}}`, body: NOTHING, after: "" };
+    return frameParts(head, payloadKey, encode(payload), splice);
+  }
+  const opened = splice === undefined ? undefined : openObject(payload, splice);
+  return opened === undefined ? { before, body: payload, after: "}" } : { before, body: opened.body, after: `${opened.tail}}` };
+}
+
+/** The frame as one buffer. */
+export function joinParts({ before, body, after }: FrameParts): Uint8Array {
+  if (body.length === 0) return encode(before + after);
   if (body.length <= SMALL) return encode(before + utf8.decode(body) + after);
   const start = encode(before);
   const end = encode(after);
@@ -258,15 +281,7 @@ function join(before: string, body: Uint8Array, after: string): Uint8Array {
   return out;
 }
 
-/** A frame's bytes: the head as given, then the payload, last and unchanged but for the optional splice into an object. */
+/** A frame's bytes, as `frameParts` puts them together. */
 export function encodeFrame(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): Uint8Array {
-  const text = JSON.stringify(head);
-  if (payloadKey === undefined || payload === undefined) return encode(text);
-  const before = `${text.slice(0, -1)}${text === "{}" ? "" : ","}"${payloadKey}":`;
-  if (typeof payload === "string") {
-    if (splice === undefined) return encode(`${before}${payload}}`);
-    return encodeFrame(head, payloadKey, encode(payload), splice);
-  }
-  const opened = splice === undefined ? undefined : openObject(payload, splice);
-  return opened === undefined ? join(before, payload, "}") : join(before, opened.body, `${opened.tail}}`);
+  return joinParts(frameParts(head, payloadKey, payload, splice));
 }
