@@ -21,20 +21,46 @@ function withoutCredentials(text: string): string {
   }
 }
 
+interface Name {
+  readonly clean: string;
+  readonly secret: boolean;
+}
+
+const MAX_NAMES = 1_000;
+const names = new Map<string, Name>();
+
+/** Names of spans, attributes and services are few and come again and again: what was found out about one is kept. */
+function nameOf(text: string): Name {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = { clean: clean(text), secret: isSecretKey(text) };
+  if (names.size >= MAX_NAMES) names.clear();
+  if (text.length <= 256) names.set(text, name);
+  return name;
+}
+
 function cleanPairs(pairs: readonly (readonly [string, string])[]): [string, string][] {
-  return pairs.slice(0, MAX_ATTRIBUTES).map(([key, value]) => [clean(key), isSecretKey(key) ? REDACTED : clean(value)]);
+  return pairs.slice(0, MAX_ATTRIBUTES).map(([key, value]) => {
+    const name = nameOf(key);
+    return [name.clean, name.secret ? REDACTED : clean(value)];
+  });
+}
+
+/** How a span ended, as it may be stored. */
+export function cleanOutcome(error: { code: string; message: string } | undefined): Pick<StoredSpan, "status" | "status_description"> {
+  return error === undefined ? { status: "ok" } : { status: "error", status_description: clean(`${error.code}: ${error.message}`) };
 }
 
 export function cleanSpan(span: StoredSpan): StoredSpan {
   return {
     ...span,
-    name: clean(span.name),
-    service_name: clean(span.service_name),
+    name: nameOf(span.name).clean,
+    service_name: nameOf(span.service_name).clean,
     ...(span.status_description === undefined ? {} : { status_description: clean(span.status_description) }),
     attributes: cleanPairs(span.attributes),
     events: span.events
       .slice(0, MAX_EVENTS)
-      .map((event) => ({ ...event, name: clean(event.name), attributes: cleanPairs(event.attributes) })),
+      .map((event) => ({ ...event, name: nameOf(event.name).clean, attributes: cleanPairs(event.attributes) })),
     links: span.links.slice(0, MAX_EVENTS).map((link) => ({ ...link, attributes: cleanPairs(link.attributes) })),
   };
 }

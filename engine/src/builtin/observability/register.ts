@@ -85,9 +85,7 @@ class Observability implements Telemetry, Builtin {
     return {
       start: async () => {
         const archive = new Archive(host);
-        const earlier = await archive.load();
-        this.#archive = archive;
-        this.#adopt(earlier);
+        this.#adopt(await archive.load(), archive);
       },
       stop: async () => {
         this.spans.close(ENGINE, this.#nano());
@@ -97,8 +95,14 @@ class Observability implements Telemetry, Builtin {
   }
 
   /** Spans that the earlier run left open: their processes may live on and still end them; until then they are lost. */
-  #adopt(earlier: readonly StoredSpan[]): void {
-    for (const span of earlier) this.spans.put(span.pending === true ? lose(span, this.#nano()) : span, EARLIER);
+  #adopt(earlier: readonly StoredSpan[], archive: Archive): void {
+    const ended = earlier.filter((span) => span.pending !== true);
+    for (const span of ended) this.spans.put(span, EARLIER);
+    // From here on changes are kept: what stands in the archive as it was is not written again.
+    this.#archive = archive;
+    for (const span of earlier) if (span.pending === true) this.spans.put(lose(span, this.#nano()), EARLIER);
+    const known = new Set(this.spans.all().map((span) => span.trace_id));
+    for (const { trace_id } of earlier) if (!known.has(trace_id)) archive.note(trace_id, undefined, () => []);
   }
 
   #nano(): number {

@@ -12,6 +12,7 @@ export interface SpanStoreOptions {
   changed?(trace_id: string, span: StoredSpan | undefined): void;
 }
 
+const asIs = (span: StoredSpan): StoredSpan => span;
 const key = (span: StoredSpan): string => `${span.trace_id}/${span.span_id}`;
 
 /** A span that its process can no longer end. */
@@ -54,6 +55,15 @@ export class SpanStore {
 
   /** Takes a started or an ended span. An end replaces a start or a loss; a start that comes late changes nothing. */
   put(raw: StoredSpan, source: string): void {
+    this.#put(raw, source, cleanSpan);
+  }
+
+  /** The same for a span whose maker has cleaned every part of it. */
+  putClean(span: StoredSpan, source: string): void {
+    this.#put(span, source, asIs);
+  }
+
+  #put(raw: StoredSpan, source: string, cleaned: (span: StoredSpan) => StoredSpan): void {
     const trace = this.#traces.get(raw.trace_id) ?? new Map<string, StoredSpan>();
     const known = trace.get(raw.span_id);
     if (this.#quiet.judge(raw)?.shown === false) return;
@@ -62,7 +72,7 @@ export class SpanStore {
       this.#dropped += 1;
       return;
     }
-    const span = cleanSpan(raw);
+    const span = cleaned(raw);
     this.#track(span, source);
     this.#traces.set(span.trace_id, trace);
     trace.set(span.span_id, span);

@@ -1,6 +1,7 @@
 // The engine's own spans, recorded straight into the span store: the engine does not load an OpenTelemetry SDK.
 import { type Clock, formatTraceparent, parseBaggage, parseTraceparent, type Random } from "@iii/sdk";
 import type { EngineSpan, EngineTracer } from "../../tracer.ts";
+import { cleanOutcome, cleanSpan } from "./clean.ts";
 import type { SpanLink, StoredSpan } from "./contract.ts";
 import type { SpanStore } from "./spans.ts";
 
@@ -29,7 +30,7 @@ export function createTracer({ clock, random, spans }: TracerDeps): EngineTracer
     start(name, options): EngineSpan {
       const parent = parseTraceparent(options.traceparent);
       if (parent?.sampled === false) return { traceparent: options.traceparent ?? "", end() {} };
-      const span: StoredSpan = {
+      const span: StoredSpan = cleanSpan({
         trace_id: parent?.trace_id ?? random.hex(16),
         span_id: random.hex(8),
         parent_span_id: parent?.span_id ?? null,
@@ -43,8 +44,8 @@ export function createTracer({ clock, random, spans }: TracerDeps): EngineTracer
         links: (options.links ?? []).flatMap(linkTo),
         instrumentation_scope_name: "@iii/engine",
         pending: true,
-      };
-      spans.put(span, ENGINE);
+      });
+      spans.putClean(span, ENGINE);
       let ended = false;
       return {
         traceparent: formatTraceparent({ trace_id: span.trace_id, span_id: span.span_id, sampled: true }),
@@ -52,11 +53,7 @@ export function createTracer({ clock, random, spans }: TracerDeps): EngineTracer
           if (ended) return;
           ended = true;
           const { pending: _, ...rest } = span;
-          const outcome =
-            error === undefined
-              ? { status: "ok" as const }
-              : { status: "error" as const, status_description: `${error.code}: ${error.message}` };
-          spans.put({ ...rest, ...outcome, end_time_unix_nano: nano() }, ENGINE);
+          spans.putClean({ ...rest, ...cleanOutcome(error), end_time_unix_nano: nano() }, ENGINE);
         },
       };
     },
