@@ -153,7 +153,7 @@ export async function attempt<W extends z.ZodType, S, C extends ProviderSettings
     return folding.done ?? fail("transient", lost ?? "the stream was cut before its end (truncated)");
   } finally {
     // The signal closes a socket that a read is stuck in; leaving the generator closes any other body, and is not awaited for that reason.
-    over.abort();
+    over.abort("over"); // a reason of our own: the default one is an exception with a stack
     body.return(undefined).catch(() => {});
   }
 }

@@ -81,10 +81,19 @@ function lineage(request: TriggerRequest, scope: CallScope | undefined, owner: o
   return { ...(nested ? { parent: scope.invocation_id } : {}), ...(marked ? { origin: "agent" } : {}) };
 }
 
+/** What a handler hands on is the same for all of its calls. */
+const texts = new WeakMap<Baggage, { readonly text: string | undefined }>();
+
+function baggageText(carried: Baggage | undefined, added: Baggage | undefined): string | undefined {
+  if (carried === undefined || added !== undefined) return formatBaggage({ ...carried, ...added });
+  const known = texts.get(carried) ?? { text: formatBaggage(carried) };
+  texts.set(carried, known);
+  return known.text;
+}
+
 function traceContext(request: TriggerRequest, scope: CallScope | undefined, spans: SpanSink | undefined) {
-  const baggage: Baggage = { ...scope?.baggage, ...request.baggage };
   return {
     traceparent: request.traceparent ?? spans?.active?.() ?? scope?.traceparent,
-    baggage: formatBaggage(baggage),
+    baggage: baggageText(scope?.baggage, request.baggage),
   };
 }

@@ -37,6 +37,7 @@ class Writer implements ChannelWriter {
   /** Sends run one after the other, so that order survives the waiting. */
   #tail: Promise<void> = Promise.resolve();
   #closing = false;
+  #isOpen = false;
   #room: (() => void) | undefined;
 
   constructor(dialer: Dialer, ref: ChannelRef, open: Set<End>) {
@@ -54,7 +55,10 @@ class Writer implements ChannelWriter {
     if (this.#wire !== undefined) return this.#wire;
     this.#open.add(this);
     this.#wire = this.#dialer.dial(pathOf(this.#ref), {
-      open: () => this.#opened.resolve(),
+      open: () => {
+        this.#isOpen = true;
+        this.#opened.resolve();
+      },
       message() {},
       drain: () => this.#room?.(),
       close: (code) => this.#ended(code),
@@ -110,9 +114,13 @@ class Writer implements ChannelWriter {
 
   #ended(code: number): void {
     this.#open.delete(this);
-    const error = new BusError("channel_closed", `the channel ended (${code}) before it was closed by this side`);
-    this.#opened.reject(error);
-    if (!this.#closing || !isClean(code)) this.#gone.abort(error);
+    const asked = this.#closing && isClean(code);
+    // The usual end needs no error.
+    if (!asked || !this.#isOpen) {
+      const error = new BusError("channel_closed", `the channel ended (${code}) before it was closed by this side`);
+      this.#opened.reject(error);
+      if (!asked) this.#gone.abort(error);
+    }
     this.#closed.resolve();
   }
 }

@@ -8,6 +8,8 @@ export interface Defaults {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
 }
+const Run = RunStartPayload.extend({ session_id: SessionId, message_id: MessageId });
+
 export interface Answer {
   readonly status_code: number;
   readonly headers: { "content-type": "application/json" };
@@ -21,11 +23,7 @@ export function toRun(input: unknown, defaults: Defaults, now: number, makeId: (
   const session_id = one("session_id", given.session_id, payload.session_id) ?? makeId();
   const message_id = one("message_id", given.message_id, payload.message_id) ?? makeId();
   const { provider, model } = withDefaults(payload, defaults);
-  const run = parsePayload(
-    RunStartPayload.extend({ session_id: SessionId, message_id: MessageId }),
-    { ...payload, session_id, message_id, provider, model },
-    "harness::trigger",
-  );
+  const run = parsePayload(Run, { ...payload, session_id, message_id, provider, model }, "harness::trigger");
   return run;
 }
 

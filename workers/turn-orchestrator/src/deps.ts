@@ -63,9 +63,11 @@ export async function servedNow(iii: Iii, function_ids: readonly string[]): Prom
   return new Set(functions.filter((row) => row.error === undefined).map((row) => row.function_id));
 }
 
+const Declared = CallPolicy.partial();
+
 /** A function's declaration about being run again. What it does not say, or says wrongly, is the careful default. */
 export function policyFrom(metadata: unknown): CallPolicy {
-  const parsed = CallPolicy.partial().safeParse(metadata ?? {});
+  const parsed = Declared.safeParse(metadata ?? {});
   if (!parsed.success) return DEFAULT_POLICY;
   const { effect, parallel, probe, timeout_ms } = parsed.data;
   return {
