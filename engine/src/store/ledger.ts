@@ -1,6 +1,6 @@
 // One atomic, durable change over everything the storage built-ins keep. Memory is the truth while the engine runs;
 // a batch is made and applied to memory synchronously, and what follows from it happens only after it is on disk.
-import { type BusError, failpoint, toBusError } from "@iii/sdk";
+import { type BusError, failpoint, failpointsArmed, toBusError } from "@iii/sdk";
 import type { Row, Store, Write } from "./port.ts";
 
 const META = "meta";
@@ -82,7 +82,7 @@ function sender(host: LedgerHost, pending: Pending): (writes: readonly Write[], 
         pending.clear(names, durable);
         for (const run of then) run();
         // The answer leaves in a later phase of this event-loop turn; only then has the commit been acknowledged.
-        if (writes.length > 0) setImmediate(() => setImmediate(() => failpoint("commit.acked")));
+        if (failpointsArmed && writes.length > 0) setImmediate(() => setImmediate(() => failpoint("commit.acked")));
       },
       (thrown: unknown) => {
         const error = toBusError(thrown, "store_unavailable");

@@ -1,9 +1,10 @@
-import { StreamEvent, stateSet, stateTransact, streamSet, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
+import { StreamEvent, stateSet, stateTransact, streamSet, tracesClear, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { defineFunction, defineWorker } from "@iii/sdk";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { SpanNode } from "../../src/builtin/observability/contract.ts";
+import { createMemoryStore } from "../../src/store/memory.ts";
 
 const Input = z.object({ session_id: z.string().optional(), text: z.string().default("") });
 const outer = defineFunction({ id: "outer::run", about: "Outer.", input: Input, output: z.object({ text: z.string() }) });
@@ -163,4 +164,54 @@ test("a live delta leaves no span, nor does what hears it; a stored item does; a
     },
   ]);
   expect(roots[0]?.children[1]?.status).toBe("error");
+});
+
+test("a session's spans outlive the engine, in one row per flush; what it left open is lost", async () => {
+  await using bus = await testBus([outerWorker, innerWorker], { trace: true });
+  const kept = async () => (await bus.store.load()).filter((row) => row.space === "trace");
+  await bus.call(outer, { session_id: "s1", text: "a" });
+  await bus.clock.advance(500);
+  const [row, ...more] = await kept();
+  expect(more).toEqual([]);
+  const spans = JSON.parse(row?.value ?? "") as { name: string; trace_id: string; pending?: true }[];
+  expect(spans.map((span) => span.name).sort()).toEqual(["call state::set", "execute inner::run", "execute outer::run"]);
+  expect(spans.some((span) => span.pending === true)).toBe(false);
+  expect(row?.key).toBe(`${spans[0]?.trace_id}/${"1".padStart(16, "0")}`);
+  await bus.crash();
+  await bus.clock.advance(500);
+  // What stands there as it was is not written again.
+  expect(await kept()).toEqual([row]);
+  const { roots } = await bus.call(tracesTree, { trace_id: spans[0]?.trace_id ?? "" });
+  expect(roots.map(names)).toEqual([
+    { "execute outer::run @outer": [{ "call state::set @iii-engine": [] }, { "execute inner::run @inner": [] }] },
+  ]);
+  await bus.call(tracesClear, {});
+  await bus.clock.advance(500);
+  expect(await kept()).toEqual([]);
+});
+
+test("later rows count; spans that were open become lost and are kept as such; an unreadable row costs nothing but itself", async () => {
+  const trace_id = "0123456789abcdef0123456789abcdef";
+  const span = (span_id: string, name: string, more: object) => ({
+    ...{ trace_id, span_id, parent_span_id: null, name, start_time_unix_nano: 1, end_time_unix_nano: 2, status: "ok" },
+    ...{ attributes: [["iii.session.id", "s"]], service_name: "x", events: [], links: [], ...more },
+  });
+  const open = { end_time_unix_nano: 0, status: "unset", pending: true };
+  const store = createMemoryStore();
+  const put = (key: string, value: string) => ({ space: "trace", key: `${trace_id}/${key}`, value });
+  const under = { parent_span_id: "a" };
+  await store.commit([
+    put("0000000000000001", JSON.stringify([span("a", "root", open), span("b", "child", { ...open, ...under })])),
+    put("0000000000000002", JSON.stringify([span("a", "root", {})])),
+    put("0000000000000003", "{"),
+  ]);
+  await using bus = await testBus([], { trace: true, store: store.reopen() });
+  const { roots } = await bus.call(tracesTree, { trace_id });
+  expect(roots).toMatchObject([{ name: "root", status: "ok", children: [{ name: "child", status: "error" }] }]);
+  await bus.clock.advance(500);
+  const last = (await bus.store.load()).filter((row) => row.space === "trace").at(-1);
+  expect(last?.key).toBe(`${trace_id}/0000000000000004`);
+  expect(JSON.parse(last?.value ?? "")).toMatchObject([
+    { span_id: "b", status: "error", attributes: [expect.anything(), ["iii.span.lost", "true"]] },
+  ]);
 });

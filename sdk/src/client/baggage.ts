@@ -7,6 +7,7 @@ const MAX_ENTRIES = 64;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 function decode(text: string): string {
+  if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
   } catch {
@@ -19,7 +20,8 @@ export function parseBaggage(text: string | undefined): Baggage {
   if (text === undefined || text === "") return {};
   const entries: Record<string, string> = {};
   for (const member of text.split(",")) {
-    const [pair = ""] = member.split(";");
+    const properties = member.indexOf(";");
+    const pair = properties === -1 ? member : member.slice(0, properties);
     const equals = pair.indexOf("=");
     const key = pair.slice(0, Math.max(0, equals)).trim();
     if (TOKEN.test(key)) entries[key] = decode(pair.slice(equals + 1).trim());

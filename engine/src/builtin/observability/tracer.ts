@@ -20,8 +20,9 @@ const linkTo = (traceparent: string): SpanLink[] => {
 };
 
 function attributesOf(attributes: Record<string, string> | undefined, baggage: string | undefined): [string, string][] {
-  const carried = Object.entries(parseBaggage(baggage)).filter(([key]) => key.startsWith("iii."));
-  return Object.entries({ ...Object.fromEntries(carried), ...attributes });
+  const all: Record<string, string> = {};
+  for (const [key, value] of Object.entries(parseBaggage(baggage))) if (key.startsWith("iii.")) all[key] = value;
+  return Object.entries(Object.assign(all, attributes));
 }
 
 export function createTracer({ clock, random, spans }: TracerDeps): EngineTracer {
