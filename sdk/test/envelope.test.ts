@@ -84,3 +84,57 @@ test("a spliced member is read by every parser in place of a forged one", () => 
     expect(text(decodeFrame(encodeFrame({ type: "x" }, "data", payload, splice)).payload)).toBe(payload);
   }
 });
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+test("what the engine reads in a frame is what a parser reads in it, however broken the frame is", () => {
+  const odd = ["1", "-0", "01", "1.5e3", "1e999", "nul", "true", '"a\tb"', '"\\u0041"', '"\\x"', '"ü"', '{"__proto__":1}', "[1,]", ""];
+  const value = fc.oneof(fc.json(), fc.constantFrom(...odd), fc.stringMatching(/^[ "\\{}[\],:a1-]{0,6}$/));
+  const keys = ['"type"', '"parent"', '"timeout_ms"', '"result"', '"data"', '"__proto__"', '"d\\u0061ta"', '"context"'];
+  const key = fc.oneof(fc.constantFrom(...keys), fc.stringMatching(/^"[a-c"\\]{0,3}"$/));
+  const check = (members: [string, string][]): void => {
+    const raw = `{${members.map(([name, json]) => `${name}:${json}`).join(",")}}`;
+    const decoded = attempt(() => decodeFrame(bytes(raw)));
+    // A payload that is broken inside is its reader's business: then no parser reads the frame at all.
+    const parsed = attempt(() => JSON.parse(raw) as Record<string, unknown>);
+    if (decoded === undefined || parsed === undefined) return;
+    const { data, result, ...rest } = parsed;
+    expect(Object.entries(decoded.head)).toEqual(Object.entries(rest));
+    expect(Object.getPrototypeOf(decoded.head)).toBe(Object.prototype);
+    const payload = decoded.payload === undefined ? undefined : JSON.parse(text(decoded.payload) ?? "");
+    expect(payload).toEqual(rest["type"] === "invocationresult" ? result : data);
+  };
+  fc.assert(fc.property(fc.array(fc.tuple(key, value), { maxLength: 5 }), check), { numRuns: 3_000 });
+});
+
+test("whatever a parser reads without a key twice is a frame", () => {
+  const key = fc.constantFrom("type", "parent", "timeout_ms", "action", "data", "result", "error", "other", "__proto__", "é");
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.tuple(key, fc.json()), { selector: ([name]) => name }),
+      fc.constantFrom("", " ", "\n\t"),
+      (members, space) => {
+        const raw = `{${members.map(([name, json]) => `${space}"${name}"${space}:${space}${json}${space}`).join(",")}}`;
+        const parsed = JSON.parse(raw) as Record<string, unknown>;
+        const { head } = decodeFrame(bytes(raw));
+        for (const name of Object.keys(parsed)) if (name !== "data" && name !== "result") expect(head[name]).toEqual(parsed[name]);
+      },
+    ),
+    { numRuns: 1_000 },
+  );
+});
+
+test("bytes that are no UTF-8 are refused wherever they stand in the head", () => {
+  for (const frame of ['{"type":"a\xff","data":1}', '{"a\xff":1,"data":1}', '{"type":"\xc3","x":1}']) {
+    expect(() => decodeFrame(Uint8Array.from(frame, (char) => char.charCodeAt(0)))).toThrowError(
+      expect.objectContaining({ code: "invalid_frame" }),
+    );
+  }
+  expect(decodeFrame(bytes('{"type":"\ufffd","data":1}')).head).toEqual({ type: "\ufffd" });
+});

@@ -1,6 +1,7 @@
 // A frame as its envelope (every key but the payload, parsed) plus the untouched bytes of its payload.
 // One full scan per frame; it never looks inside the payload beyond finding where it ends. Works in browsers.
 import { BusError } from "../errors.ts";
+import { decode } from "./utf8.ts";
 
 export interface Envelope {
   /** Every envelope key except `data` and `result`. */
@@ -9,15 +10,12 @@ export interface Envelope {
   readonly payload: Uint8Array | undefined;
 }
 
-/** Where one value of the envelope stands. */
-interface Span {
+/** One member of the envelope: its key, and where key and value stand. */
+interface Member {
+  readonly key: string;
+  readonly at: number;
   readonly from: number;
   readonly to: number;
-}
-
-/** The same with the position of its key. */
-interface Member extends Span {
-  readonly key: number;
 }
 
 const QUOTE = 0x22;
@@ -28,13 +26,6 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const encoder = new TextEncoder();
-
-/** Node's own encoder is several times faster for short text. */
-const { Buffer: nodeBuffer } = globalThis as { Buffer?: { from(text: string, encoding: "utf8"): Uint8Array } };
-const encode = (text: string): Uint8Array => nodeBuffer?.from(text, "utf8") ?? encoder.encode(text);
 
 function invalid(reason: string, at?: number): BusError {
   const where = at === undefined ? "" : ` at byte ${at}`;
@@ -84,9 +75,20 @@ function nextStop(bytes: Uint8Array, at: number): number {
   return i;
 }
 
+/** The closers that a scan of a container waits for, innermost last. Grows as payloads need it. */
+let closers = new Uint8Array(256);
+
+const isOpener = (byte: number | undefined): boolean => byte === OPEN_BRACE || byte === OPEN_BRACKET;
+
+function deeper(): void {
+  const more = new Uint8Array(closers.length * 2);
+  more.set(closers);
+  closers = more;
+}
+
 /** The position after the object or array that opens at `at`; brackets must pair by kind. */
 function skipContainer(bytes: Uint8Array, at: number): number {
-  const closers: number[] = [];
+  let depth = 0;
   for (let i = at; i < bytes.length; ) {
     i = nextStop(bytes, i);
     const byte = bytes[i];
@@ -94,11 +96,17 @@ function skipContainer(bytes: Uint8Array, at: number): number {
       i = skipString(bytes, i);
       continue;
     }
-    if (byte === OPEN_BRACE) closers.push(CLOSE_BRACE);
-    else if (byte === OPEN_BRACKET) closers.push(CLOSE_BRACKET);
-    else if (closers.pop() !== byte) throw invalid("brackets do not pair", i);
     i += 1;
-    if (closers.length === 0) return i;
+    if (isOpener(byte)) {
+      if (depth === closers.length) deeper();
+      // Both closers stand two after their openers.
+      closers[depth] = (byte as number) + 2;
+      depth += 1;
+      continue;
+    }
+    depth -= 1;
+    if (closers[depth] !== byte) throw invalid("brackets do not pair", i - 1);
+    if (depth === 0) return i;
   }
   throw invalid("an object or array does not end", at);
 }
@@ -114,10 +122,10 @@ function skipScalar(bytes: Uint8Array, at: number): number {
 }
 
 /** A payload's scalar is copied without being parsed, so it is checked here; other values are parsed with the head. */
-function checkScalar(bytes: Uint8Array, { from, to }: Span): void {
+function checkScalar(bytes: Uint8Array, from: number, to: number): void {
   const first = bytes[from];
   if (first === QUOTE || first === OPEN_BRACE || first === OPEN_BRACKET) return;
-  if (!SCALAR.test(utf8.decode(bytes.subarray(from, to)))) throw invalid("a value is malformed", from);
+  if (!SCALAR.test(decode(bytes, from, to))) throw invalid("a value is malformed", from);
 }
 
 function skipValue(bytes: Uint8Array, at: number): number {
@@ -142,23 +150,25 @@ function usualKey(bytes: Uint8Array, from: number, to: number): string | undefin
   return key;
 }
 
-/** A key as a parser reads it: escapes are resolved, so that `"d\u0061ta"` is `data`. */
+/** An unusual key as a parser reads it: escapes are resolved, so that `"d\u0061ta"` is `data`. */
 function readKey(bytes: Uint8Array, from: number, to: number): string {
-  return usualKey(bytes, from + 1, to - 1) ?? (JSON.parse(utf8.decode(bytes.subarray(from, to))) as string);
+  return JSON.parse(decode(bytes, from, to)) as string;
 }
 
 /** More keys than any message has; it also bounds the search for doubles. */
 const MAX_KEYS = 256;
 
 interface Found {
-  readonly keys: string[];
+  readonly members: Member[];
   data: Member | undefined;
   result: Member | undefined;
+  /** Every key is a usual one, so that none of them means anything to an object itself. */
+  usual: boolean;
 }
 
-/** Finds the payload spans and checks that no key of the envelope stands twice. */
+/** Finds the members and checks that no key stands twice. */
 function scan(bytes: Uint8Array): Found {
-  const found: Found = { keys: [], data: undefined, result: undefined };
+  const found: Found = { members: [], data: undefined, result: undefined, usual: true };
   let i = skipSpace(bytes, 0);
   if (bytes[i] !== OPEN_BRACE) throw invalid("it is not a JSON object", i);
   i = skipSpace(bytes, i + 1);
@@ -171,20 +181,28 @@ function scan(bytes: Uint8Array): Found {
   }
 }
 
+function standsTwice(members: readonly Member[], key: string): boolean {
+  for (let i = 0; i < members.length; i += 1) if (members[i]?.key === key) return true;
+  return false;
+}
+
 /** Notes the member that starts at `at`; the position after its value. */
 function scanMember(bytes: Uint8Array, at: number, found: Found): number {
   if (bytes[at] !== QUOTE) throw invalid("a key is missing", at);
   const afterKey = skipString(bytes, at);
-  const key = readKey(bytes, at, afterKey);
-  if (found.keys.includes(key)) throw invalid(`the key '${key}' stands twice`, at);
-  if (found.keys.push(key) > MAX_KEYS) throw invalid(`it has more than ${MAX_KEYS} keys`, at);
+  const usual = usualKey(bytes, at + 1, afterKey - 1);
+  const key = usual ?? readKey(bytes, at, afterKey);
+  if (usual === undefined) found.usual = false;
+  if (standsTwice(found.members, key)) throw invalid(`the key '${key}' stands twice`, at);
   const colon = skipSpace(bytes, afterKey);
   if (bytes[colon] !== COLON) throw invalid("a ':' is missing", colon);
   const from = skipSpace(bytes, colon + 1);
   const to = skipValue(bytes, from);
+  const member = { key, at, from, to };
+  if (found.members.push(member) > MAX_KEYS) throw invalid(`it has more than ${MAX_KEYS} keys`, at);
   if (key === "data" || key === "result") {
-    found[key] = { key: at, from, to };
-    checkScalar(bytes, { from, to });
+    found[key] = member;
+    checkScalar(bytes, from, to);
   }
   return to;
 }
@@ -197,18 +215,43 @@ function ended(bytes: Uint8Array, brace: number, found: Found): Found {
 
 /** The text of the frame without one member: small, and strict JSON when the envelope is. */
 function textWithout(bytes: Uint8Array, member: Member): string {
-  const before = utf8.decode(bytes.subarray(0, member.key)).trimEnd();
-  const after = utf8.decode(bytes.subarray(member.to));
+  const before = decode(bytes, 0, member.at).trimEnd();
+  const after = decode(bytes, member.to, bytes.length);
   if (before.endsWith(",")) return before.slice(0, -1) + after;
   return before + after.replace(/^\s*,/, "");
 }
 
-function parseHead(bytes: Uint8Array, data: Member | undefined, result: Member | undefined): Record<string, unknown> {
+function parseHead(bytes: Uint8Array, { members, data, result, usual }: Found): Record<string, unknown> {
   const member = data ?? result;
-  if (member === undefined) return JSON.parse(utf8.decode(bytes)) as Record<string, unknown>;
+  if (usual && (member === undefined || member === members.at(-1))) {
+    const head = readHead(bytes, members, member?.at ?? bytes.length);
+    if (head !== undefined) return head;
+  }
+  if (member === undefined) return JSON.parse(decode(bytes, 0, bytes.length)) as Record<string, unknown>;
   const head = JSON.parse(textWithout(bytes, member)) as Record<string, unknown>;
   if (data !== undefined && result !== undefined) delete head["result"];
   return head;
+}
+
+/** The members before `end`, each read by itself; undefined when text and bytes do not correspond one to one. */
+function readHead(bytes: Uint8Array, members: readonly Member[], end: number): Record<string, unknown> | undefined {
+  const text = decode(bytes, 0, end);
+  if (text.length !== end) return undefined;
+  const head: Record<string, unknown> = {};
+  for (const { key, at, from, to } of members) if (at < end && key !== "result") head[key] = readValue(text, from, to);
+  return head;
+}
+
+/** A string that stands for itself, and a number that needs no parser. */
+const PLAIN = /"[ !#-[\]-~]*"/y;
+const COUNT = /(?:0|[1-9]\d{0,14})/y;
+
+function readValue(text: string, from: number, to: number): unknown {
+  PLAIN.lastIndex = from;
+  if (PLAIN.test(text) && PLAIN.lastIndex === to) return text.slice(from + 1, to - 1);
+  COUNT.lastIndex = from;
+  if (COUNT.test(text) && COUNT.lastIndex === to) return Number(text.slice(from, to));
+  return JSON.parse(text.slice(from, to));
 }
 
 /**
@@ -217,71 +260,12 @@ function parseHead(bytes: Uint8Array, data: Member | undefined, result: Member |
  */
 export function decodeFrame(bytes: Uint8Array): Envelope {
   try {
-    const { data, result } = scan(bytes);
-    const head = parseHead(bytes, data, result);
-    const span = head["type"] === "invocationresult" ? result : data;
+    const found = scan(bytes);
+    const head = parseHead(bytes, found);
+    const span = head["type"] === "invocationresult" ? found.result : found.data;
     return { head, payload: span === undefined ? undefined : bytes.subarray(span.from, span.to) };
   } catch (thrown) {
     if (thrown instanceof BusError) throw thrown;
     throw invalid(thrown instanceof Error ? thrown.message : "unreadable");
   }
-}
-
-/** Adds one member at the end of an object payload, where it wins in every parser over an earlier one of the same name. */
-export interface Splice {
-  readonly key: string;
-  readonly value: string;
-}
-
-/** The payload's bytes without the closing brace, and what closes it; undefined when the payload is no object. */
-function openObject(payload: Uint8Array, splice: Splice): { body: Uint8Array; tail: string } | undefined {
-  if (payload[0] !== OPEN_BRACE) return undefined;
-  const body = payload.subarray(0, payload.length - 1);
-  let last = body.length - 1;
-  while (isSpace(body[last])) last -= 1;
-  const comma = last === 0 ? "" : ",";
-  return { body, tail: `${comma}${JSON.stringify(splice.key)}:${JSON.stringify(splice.value)}}` };
-}
-
-/** Payloads up to this size are cheaper to pass through text than to copy between buffers. */
-const SMALL = 2_048;
-
-/** A frame as the text before the payload's bytes, those bytes as they came, and the text after them. */
-export interface FrameParts {
-  readonly before: string;
-  readonly body: Uint8Array;
-  readonly after: string;
-}
-
-const NOTHING = new Uint8Array(0);
-
-/** A frame to be: the head as given, then the payload, last and unchanged but for the optional splice into an object. */
-export function frameParts(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): FrameParts {
-  const text = JSON.stringify(head);
-  if (payloadKey === undefined || payload === undefined) return { before: text, body: NOTHING, after: "" };
-  const before = `${text.slice(0, -1)}${text === "{}" ? "" : ","}"${payloadKey}":`;
-  if (typeof payload === "string") {
-    if (splice === undefined) return { before: `${before}${payload}}`, body: NOTHING, after: "" };
-    return frameParts(head, payloadKey, encode(payload), splice);
-  }
-  const opened = splice === undefined ? undefined : openObject(payload, splice);
-  return opened === undefined ? { before, body: payload, after: "}" } : { before, body: opened.body, after: `${opened.tail}}` };
-}
-
-/** The frame as one buffer. */
-export function joinParts({ before, body, after }: FrameParts): Uint8Array {
-  if (body.length === 0) return encode(before + after);
-  if (body.length <= SMALL) return encode(before + utf8.decode(body) + after);
-  const start = encode(before);
-  const end = encode(after);
-  const out = new Uint8Array(start.length + body.length + end.length);
-  out.set(start, 0);
-  out.set(body, start.length);
-  out.set(end, start.length + body.length);
-  return out;
-}
-
-/** A frame's bytes, as `frameParts` puts them together. */
-export function encodeFrame(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): Uint8Array {
-  return joinParts(frameParts(head, payloadKey, payload, splice));
 }

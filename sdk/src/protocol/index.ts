@@ -1,3 +1,4 @@
+export * from "./encode.ts";
 export * from "./envelope.ts";
 export * from "./frames.ts";
 export * from "./ids.ts";

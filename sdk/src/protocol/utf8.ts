@@ -1,0 +1,20 @@
+// Text to UTF-8 and back, strictly, the fastest way that the runtime has. Works in browsers.
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Node's own coders are several times faster for short text. */
+interface NodeBuffer {
+  from(text: string, encoding: "utf8"): Uint8Array;
+  readonly prototype: { utf8Slice?(this: Uint8Array, from: number, to: number): string };
+}
+const { Buffer: nodeBuffer } = globalThis as { Buffer?: NodeBuffer };
+export const encode = (text: string): Uint8Array => nodeBuffer?.from(text, "utf8") ?? encoder.encode(text);
+const utf8Slice = nodeBuffer?.prototype.utf8Slice;
+
+/** @throws TypeError for bytes that are no UTF-8. */
+export function decode(bytes: Uint8Array, from: number, to: number): string {
+  const text = utf8Slice?.call(bytes, from, to);
+  // The lenient decoder writes U+FFFD for what it cannot read: the strict one tells whether the sender did.
+  return text === undefined || text.includes("\ufffd") ? utf8.decode(bytes.subarray(from, to)) : text;
+}
