@@ -60,18 +60,19 @@ export class FrameWriter {
   /** Sends one text message; its size in bytes, 0 on a socket that is not open. */
   text(before: string, body: Uint8Array = NOTHING, after = ""): number {
     if (!this.#open()) return 0;
-    const most = (before.length + after.length) * 3;
     const size =
-      body.length > SMALL || most > SMALL * 3
+      body.length > SMALL || before.length + after.length > SMALL
         ? this.#large(TEXT, Buffer.from(before), body, Buffer.from(after))
-        : this.#small(before, body, after, most);
+        : this.#small(TEXT, before, body, after);
     this.#sent();
     return size;
   }
 
   bytes(data: Uint8Array, binary: boolean): void {
     if (!this.#open()) return;
-    this.#large(binary ? BINARY : TEXT, NOTHING, data, NOTHING);
+    const first = binary ? BINARY : TEXT;
+    if (data.length > SMALL) this.#large(first, NOTHING, data, NOTHING);
+    else this.#small(first, "", data, "");
     this.#sent();
   }
 
@@ -109,18 +110,18 @@ export class FrameWriter {
   }
 
   /** Texts are mostly ASCII: the header is written for that, and the frame once more when it is not. */
-  #small(before: string, body: Uint8Array, after: string, most: number): number {
-    this.#reserve(HEADER + most + body.length);
+  #small(first: number, before: string, body: Uint8Array, after: string): number {
+    this.#reserve(HEADER + (before.length + after.length) * 3 + body.length);
     const guess = before.length + body.length + after.length;
-    const size = this.#put(before, body, after, guess);
-    if (size !== guess) this.#put(before, body, after, size);
+    const size = this.#put(first, before, body, after, guess);
+    if (size !== guess) this.#put(first, before, body, after, size);
     this.#to += (size < 126 ? 2 : 4) + size;
     return size;
   }
 
-  #put(before: string, body: Uint8Array, after: string, length: number): number {
+  #put(first: number, before: string, body: Uint8Array, after: string, length: number): number {
     const slab = this.#slab;
-    const start = writeHeader(slab, this.#to, TEXT, length);
+    const start = writeHeader(slab, this.#to, first, length);
     let at = start + slab.write(before, start);
     if (body.length > 0) {
       slab.set(body, at);

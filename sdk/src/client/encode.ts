@@ -3,6 +3,7 @@ import { BusError, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import { decodeFrame } from "../protocol/envelope.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
+import { decodeAnyway } from "../protocol/utf8.ts";
 
 /**
  * A value as JSON text; undefined stays undefined.
@@ -27,7 +28,6 @@ export function frameText(head: object, key?: "data" | "result", json?: string):
   return key === undefined || json === undefined ? text : `${text.slice(0, -1)},"${key}":${json}}`;
 }
 
-const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 /** @throws BusError `payload_too_large` for a frame that would cost the connection, and with it every other call on it. */
@@ -56,7 +56,7 @@ export function answerText(head: object, json: string | undefined, limit: number
  */
 export function parseFrame(data: Uint8Array, log: Logger, refuse: (answer: InvocationResultFrame) => void): Frame | undefined {
   try {
-    const frame = JSON.parse(decoder.decode(data)) as Frame;
+    const frame = JSON.parse(decodeAnyway(data)) as Frame;
     return typeof frame === "object" && frame !== null ? frame : undefined;
   } catch (cause) {
     log.warn({ err: cause, bytes: data.byteLength }, "a frame that is not JSON was ignored");

@@ -87,6 +87,9 @@ export class Executions {
   readonly #deps: ExecutionDeps;
   readonly #running = new Map<string, Running>();
   readonly #recent = new Set<string>();
+  /** The same ids in a ring, the next to be forgotten at `#next`. */
+  #order: string[] = [];
+  #next = 0;
   #voids = 0;
 
   constructor(deps: ExecutionDeps) {
@@ -132,6 +135,8 @@ export class Executions {
     for (const running of [...this.#running.values()]) running.cancel("the connection was lost");
     this.#running.clear();
     this.#recent.clear();
+    this.#order = [];
+    this.#next = 0;
   }
 
   /** Resolves when every handler that runs now has answered. */
@@ -175,12 +180,11 @@ export class Executions {
   }
 
   #remember(id: string): void {
+    const oldest = this.#order[this.#next];
+    if (oldest !== undefined) this.#recent.delete(oldest);
+    this.#order[this.#next] = id;
+    this.#next = (this.#next + 1) % REMEMBERED;
     this.#recent.add(id);
-    if (this.#recent.size <= REMEMBERED) return;
-    for (const oldest of this.#recent) {
-      this.#recent.delete(oldest);
-      break;
-    }
   }
 
   #begin(frame: InvokeFunctionFrame): Run {

@@ -9,14 +9,22 @@ export interface Splice {
   readonly value: string;
 }
 
+/** The last member that was written, with a comma before it and a brace after: calls of one connection follow each other. */
+let known = { key: "", value: "", text: ',"":""}' };
+
+function memberText({ key, value }: Splice): string {
+  if (known.value !== value || known.key !== key) known = { key, value, text: `,${JSON.stringify(key)}:${JSON.stringify(value)}}` };
+  return known.text;
+}
+
 /** The payload's bytes without the closing brace, and what closes it; undefined when the payload is no object. */
 function openObject(payload: Uint8Array, splice: Splice): { body: Uint8Array; tail: string } | undefined {
   if (payload[0] !== 0x7b) return undefined;
   const body = payload.subarray(0, payload.length - 1);
   let last = body.length - 1;
   while (SPACES.has(body[last])) last -= 1;
-  const comma = last === 0 ? "" : ",";
-  return { body, tail: `${comma}${JSON.stringify(splice.key)}:${JSON.stringify(splice.value)}}` };
+  const member = memberText(splice);
+  return { body, tail: last === 0 ? member.slice(1) : member };
 }
 
 /** Payloads up to this size are cheaper to pass through text than to copy between buffers. */

@@ -18,3 +18,11 @@ export function decode(bytes: Uint8Array, from: number, to: number): string {
   // The lenient decoder writes U+FFFD for what it cannot read: the strict one tells whether the sender did.
   return text === undefined || text.includes("\ufffd") ? utf8.decode(bytes.subarray(from, to)) : text;
 }
+
+const forgiving = new TextDecoder();
+
+/** What is no UTF-8 becomes U+FFFD; a byte order mark is dropped. */
+export function decodeAnyway(bytes: Uint8Array): string {
+  if (utf8Slice === undefined || bytes[0] === 0xef) return forgiving.decode(bytes);
+  return utf8Slice.call(bytes, 0, bytes.length);
+}
