@@ -37,7 +37,7 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Uint8A
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge();
     chunks.push(chunk);
@@ -72,6 +72,26 @@ function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequ
   };
 }
 
+/** How long, and how much, is read of a body that nobody wants, so that its sender gets to read the answer. */
+const LINGER_MS = 1_000;
+const LINGER_BYTES = 67_108_864;
+
+/** Drops what the client still sends, within bounds: closed under a sender, a connection takes the answer on it along. */
+function linger(request: IncomingMessage, done: () => void): void {
+  let left = LINGER_BYTES;
+  const over = (): void => {
+    clearTimeout(timer);
+    request.off("data", drop).off("end", over).off("close", over);
+    done();
+  };
+  const drop = (chunk: Buffer): void => {
+    left -= chunk.byteLength;
+    if (left < 0) over();
+  };
+  const timer = setTimeout(over, LINGER_MS);
+  request.on("data", drop).once("end", over).once("close", over);
+}
+
 function write(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
   if (response.destroyed) return;
   for (const [name, value] of answer.headers) response.appendHeader(name, value);
@@ -85,7 +105,17 @@ function write(request: IncomingMessage, response: ServerResponse, answer: HttpR
   const isEmpty = answer.status === 204 || answer.status === 304;
   if (!isEmpty) response.setHeader("content-length", body.byteLength);
   response.writeHead(answer.status);
-  response.end(isEmpty || request.method === "HEAD" ? undefined : body);
+  finish(request, response, isEmpty || request.method === "HEAD" ? undefined : body);
+}
+
+function finish(request: IncomingMessage, response: ServerResponse, body: Uint8Array | undefined): void {
+  if (request.complete) {
+    response.end(body);
+    return;
+  }
+  if (body === undefined) response.flushHeaders();
+  else response.write(body);
+  linger(request, () => response.end());
 }
 
 function stream(response: ServerResponse, status: number, body: BodyStream): void {

@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BusError, type Iii } from "@iii/sdk";
@@ -121,6 +122,23 @@ test("JSON over the limit is 413, with or without its length; what is not held i
     stream.end("x".repeat(600));
   });
   expect(status).toBe(413);
+});
+
+test("a sender of far too much is heard out after the answer, so that it gets to read it", async () => {
+  await route(iii, "/r", () => ({}), { http_method: "POST" });
+  const { port, host } = new URL(on.url);
+  const size = 4_000_000;
+  const socket = connectTcp(Number(port), "127.0.0.1");
+  const text: string[] = [];
+  const ended = new Promise<Error | undefined>((done) => socket.once("end", () => done(undefined)).once("error", done));
+  socket.on("data", (chunk) => text.push(String(chunk)));
+  const answered = new Promise<unknown>((done) => socket.once("data", done));
+  socket.write(`POST /r HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`);
+  await answered;
+  for (let n = 0; n < 4; n += 1) await new Promise<void>((done) => socket.write("1".repeat(size / 4), () => done()));
+  expect(await ended).toBeUndefined();
+  expect(text.join("")).toMatch(/^HTTP\/1.1 413[\s\S]*payload_too_large/);
+  socket.destroy();
 });
 
 test("JSON that is broken is a null body", async () => {
