@@ -1,39 +1,29 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { attachBus, createEngine, createMemoryStore, defaultBuiltins, type Engine } from "@iii/engine";
-import { defaultEngineConfig } from "@iii/engine/config";
 import { logsList, tracesGroupBy, tracesTree } from "@iii/engine/contract";
 import { type Client, connect, defineFunction, defineWorker, silentLogger, startWorker, systemClock, systemRandom } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { startTelemetry } from "@iii/sdk/trace";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { type Listening, listeningEngine } from "./fixtures/listening.ts";
 
 const SECRET = "sk-live-0123456789abcdef";
 
-let engine: Engine;
-let server: Server;
+let engine: Listening;
 let url: string;
 let iii: Client;
 
 beforeEach(async () => {
-  const config = defaultEngineConfig({ storage: "memory" });
-  const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
-  engine = createEngine({ config, deps, builtins: defaultBuiltins(config) });
-  await engine.start();
-  server = createServer();
-  attachBus(server, engine, { allowOrigin: () => true });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  engine = await listeningEngine();
+  url = engine.url;
   iii = connect({ dialer: wsDialer(url) });
 });
 
 afterEach(async () => {
   await iii.close({ drain_ms: 0 });
   await engine.stop();
-  server.close();
 });
 
 test.each([

@@ -1,34 +1,24 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { attachBus, createEngine, createMemoryStore, defaultBuiltins, type Engine } from "@iii/engine";
-import { defaultEngineConfig } from "@iii/engine/config";
 import { tracesGroupBy, tracesTree } from "@iii/engine/contract";
-import { BusError, type Client, connect, silentLogger, systemClock, systemRandom } from "@iii/sdk";
+import { BusError, type Client, connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
+import { type Listening, listeningEngine } from "./fixtures/listening.ts";
 
 const WORKER = join(import.meta.dirname, "fixtures/echo-worker.ts");
 
-let engine: Engine;
-let server: Server;
+let engine: Listening;
 let url: string;
 let iii: Client;
 const children: ChildProcess[] = [];
 
 beforeEach(async () => {
-  const config = defaultEngineConfig({ storage: "memory" });
-  const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
-  engine = createEngine({ config, deps, builtins: defaultBuiltins(config) });
-  await engine.start();
-  server = createServer();
-  attachBus(server, engine, { allowOrigin: () => true });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  engine = await listeningEngine();
+  url = engine.url;
   iii = connect({ dialer: wsDialer(url) });
 });
 
@@ -36,7 +26,6 @@ afterEach(async () => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
   await iii.close({ drain_ms: 0 });
   await engine.stop();
-  server.close();
 });
 
 function start(env: Record<string, string> = {}, args: string[] = []): { child: ChildProcess; output: () => string } {

@@ -25,7 +25,7 @@ const OPEN = 1;
 /** Dials the engine at `url`, e.g. `ws://127.0.0.1:3111/ws`, with the page's own WebSocket. */
 export function browserDialer(url: string): Dialer {
   const base = url.replace(/\/+$/, "");
-  const { WebSocket: Page } = globalThis as unknown as { WebSocket: new (url: string) => PageSocket };
+  const Page = Reflect.get(globalThis, "WebSocket") as new (url: string) => PageSocket;
   return { address: base, dial: (path, handlers) => wireOf(new Page(path === "/" ? base : `${base}${path}`), handlers) };
 }
 
