@@ -1,7 +1,7 @@
 // The process's logger: pino, one JSON line per record on stderr, secrets removed before anything is written.
 import { pino } from "pino";
 import type { Logger } from "./log-port.ts";
-import { redact, redactText } from "./redact.ts";
+import { redact, redactText } from "./secrets.ts";
 
 export interface LoggerOptions {
   name?: string;

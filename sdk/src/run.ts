@@ -3,12 +3,11 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { connect } from "./client/connect.ts";
 import { wsDialer } from "./client/ws.ts";
-import type { WorkerDefinition } from "./define.ts";
 import { BusError, toBusError } from "./errors.ts";
 import { createLogger } from "./log.ts";
 import type { Logger } from "./log-port.ts";
-import { type StartedWorker, startWorker } from "./start-worker.ts";
 import { systemClock, systemRandom } from "./system.ts";
+import { type StartedWorker, startWorker, type WorkerDefinition } from "./worker.ts";
 
 export { type WsDialerOptions, wsDialer } from "./client/ws.ts";
 export { createLogger, type LoggerOptions } from "./log.ts";

@@ -5,7 +5,7 @@ import type { NodeSDK } from "@opentelemetry/sdk-node";
 import { type ActiveSpan, type SpanSink, type SpanStart, unrecorded } from "./client/spans.ts";
 import type { Logger } from "./log-port.ts";
 import type { Dialer } from "./ports.ts";
-import { redactText } from "./redact.ts";
+import { redactText } from "./secrets.ts";
 import { systemClock, systemRandom } from "./system.ts";
 import { SERVICE, SpanExporter } from "./telemetry/exporter.ts";
 import { LightSpans } from "./telemetry/light.ts";

@@ -1,8 +1,8 @@
 import { formatBaggage, parseBaggage, parseTraceparent, unsampled } from "@iii/sdk";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { callAttributes } from "../src/client/call-ids.ts";
 import { backoff, type LinkEvent, type LinkState, nextLink, RECONNECT } from "../src/client/link.ts";
+import { callAttributes } from "../src/client/trace-ids.ts";
 import { parseFailpoints } from "../src/failpoint.ts";
 
 const OPEN: LinkState = { phase: "open" };

@@ -1,9 +1,9 @@
 // A call on its way out: its three spellings, its deadline, its parent and its trace context, as one frame's text.
-import type { FunctionDefinition } from "../define.ts";
+import type { FunctionDefinition } from "../function.ts";
 import type { Random } from "../ports.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage } from "./baggage.ts";
-import { checkSize, frameText, toJson } from "./encode.ts";
+import { checkSize, frameText, toJson } from "./frame-text.ts";
 import type { TriggerOptions, TriggerRequest } from "./iii.ts";
 import type { SpanSink } from "./spans.ts";
 

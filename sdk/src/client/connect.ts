@@ -1,7 +1,7 @@
 // A connection to the bus: puts the link, the session, the waiting calls and the running handlers together.
 import type { z } from "zod";
-import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../define.ts";
 import { BusError, fromWire, toBusError } from "../errors.ts";
+import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../function.ts";
 import { type Logger, silentLogger } from "../log-port.ts";
 import type { Clock, Random } from "../ports.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
@@ -11,13 +11,13 @@ import { type CallDeps, prepareCall, readCall, withoutResult } from "./call.ts";
 import { Channels } from "./channel.ts";
 import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts";
 import { Connection } from "./connection.ts";
-import { answerText, frameText, parseFrame } from "./encode.ts";
 import { Executions } from "./execution.ts";
+import { answerText, frameText, parseFrame } from "./frame-text.ts";
 import type { Channel, ConnectionState, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
 import { type Announcement, announcementOf, type Client, type ConnectOptions } from "./options.ts";
 import { PendingCalls } from "./pending.ts";
+import { functionFrame, Registrations, type ServedFunction, triggerFrame } from "./registrations.ts";
 import { serveDefinition } from "./serve.ts";
-import { functionFrame, type ServedFunction, Session, triggerFrame } from "./session.ts";
 
 const MAX_QUEUED = 1_000;
 const DRAIN_MS = 10_000;
@@ -35,7 +35,7 @@ class BusClient implements Client {
   readonly #log: Logger;
   readonly #ambient: Ambient;
   readonly #connection: Connection;
-  readonly #session = new Session();
+  readonly #session = new Registrations();
   readonly #pending: PendingCalls;
   readonly #executions: Executions;
   readonly #channels: Channels;

@@ -1,16 +1,17 @@
 // Runs the handlers of one connection: finds the function, sets its call up, turns what it does into an answer.
-import type { Call, Handler } from "../define.ts";
+
 import type { ErrorBody } from "../errors.ts";
 import { BusError, toBusError, toWire } from "../errors.ts";
+import type { Call, Handler } from "../function.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { CallContext, InvokeFunctionFrame } from "../protocol/frames.ts";
-import { capture } from "../redact.ts";
+import { capture } from "../secrets.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { formatBaggage, parseBaggage } from "./baggage.ts";
-import { callAttributes } from "./call-ids.ts";
-import { isThenable, toJson } from "./encode.ts";
+import { isThenable, toJson } from "./frame-text.ts";
 import type { ActiveSpan, SpanSink } from "./spans.ts";
+import { callAttributes } from "./trace-ids.ts";
 
 export interface ExecutionDeps {
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 // A definition and its handler as something that can be registered: input parsed, output checked, schemas for the catalogue.
 import type { z } from "zod";
+import { BusError } from "../errors.ts";
 import {
   type Call,
   type FunctionDefinition,
@@ -8,9 +9,8 @@ import {
   type RegisterOptions,
   requestFormat,
   responseFormat,
-} from "../define.ts";
-import { BusError } from "../errors.ts";
-import { isThenable } from "./encode.ts";
+} from "../function.ts";
+import { isThenable } from "./frame-text.ts";
 
 /** The engine names the caller inside object payloads; a definition's schema does not know that key. */
 function withoutCallerId(data: unknown): unknown {

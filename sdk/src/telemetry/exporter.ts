@@ -2,7 +2,7 @@
 // (which redacts all it takes in) and, redacted here, to a collector if one is asked for.
 
 import type { NodeSDK } from "@opentelemetry/sdk-node";
-import { isSecretKey, REDACTED, redactText } from "../redact.ts";
+import { isSecretKey, REDACTED, redactText } from "../secrets.ts";
 import { type TelemetryLink, telemetryFrame } from "./link.ts";
 import { type OtlpSpan, traceRequest } from "./otlp.ts";
 

@@ -2,7 +2,7 @@
 import { processAmbient } from "../client/ambient.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock } from "../ports.ts";
-import { redact, redactText } from "../redact.ts";
+import { redact, redactText } from "../secrets.ts";
 import { type TelemetryLink, telemetryFrame } from "./link.ts";
 import { keyValues } from "./otlp.ts";
 import { parseTraceparent } from "./traceparent.ts";

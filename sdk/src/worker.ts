@@ -1,10 +1,54 @@
-// Starts one worker on one connection: config, registrations, `ready`, and only then the announcement. Owns no process.
+// Values that describe workers, and the start of one worker on one connection: config, registrations, `ready`, and only then
+// the announcement. Owns no process.
 import type { z } from "zod";
+import type { Iii } from "./client/iii.ts";
 import type { Client } from "./client/options.ts";
-import type { On, WorkerContext, WorkerDefinition, WorkerHooks } from "./define.ts";
 import { BusError } from "./errors.ts";
+import type { Call, FunctionDefinition, TriggerSpec } from "./function.ts";
 import type { Logger } from "./log-port.ts";
 import type { Clock, Random } from "./ports.ts";
+
+/** How a worker names what it serves, inside `register`. */
+export interface On {
+  /** Serves a defined function: input is parsed (a bad one answers `invalid_payload` with the field), output is checked. */
+  <I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    handler: (input: z.output<I>, call: Call) => z.input<O> | Promise<z.input<O>>,
+  ): void;
+  /** Binds a trigger to a function. */
+  trigger(spec: TriggerSpec): void;
+}
+
+export interface WorkerContext<C = unknown> {
+  readonly config: C;
+  readonly iii: Iii;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Folder that relative paths in the worker's config start from: the one that holds `config.yaml`. */
+  readonly root: string;
+}
+
+/** What `register` may return: called once at shutdown, after new calls have stopped. */
+export interface WorkerHooks {
+  /** Runs once after every registration is on the wire, before the worker announces itself ready. */
+  ready?(): void | Promise<void>;
+  /** Runs at the start of a shutdown, when no new calls come and running ones are still served: for ending what would not end in time. */
+  stopping?(): void | Promise<void>;
+  stop?(): void | Promise<void>;
+}
+
+export interface WorkerDefinition<C extends z.ZodType = z.ZodType> {
+  readonly kind: "worker";
+  readonly name: string;
+  readonly config: C;
+  register(on: On, context: WorkerContext<z.output<C>>): WorkerHooks | undefined | Promise<WorkerHooks | undefined> | void | Promise<void>;
+}
+
+/** Describes a worker: its name, the schema of its `config` block, and what it serves. Has no effect by itself. */
+export function defineWorker<C extends z.ZodType>(spec: Omit<WorkerDefinition<C>, "kind">): WorkerDefinition<C> {
+  return { kind: "worker", ...spec };
+}
 
 export interface StartWorkerOptions {
   readonly iii: Client;

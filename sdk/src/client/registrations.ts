@@ -1,5 +1,5 @@
 // What this connection has registered, and the frames that register it again after a reconnect. Sends nothing itself.
-import type { Handler, RegisterOptions, TriggerSpec } from "../define.ts";
+import type { Handler, RegisterOptions, TriggerSpec } from "../function.ts";
 import type { ReattachFrame, RegisterFunctionFrame, RegisterTriggerFrame, WorkerRegisteredFrame } from "../protocol/frames.ts";
 
 export interface ServedFunction {
@@ -21,7 +21,7 @@ export function triggerFrame(trigger: BoundTrigger): RegisterTriggerFrame {
   return { type: "registertrigger", id, trigger_type: type, function_id, config, ...(metadata === undefined ? {} : { metadata }) };
 }
 
-export class Session {
+export class Registrations {
   readonly functions = new Map<string, ServedFunction>();
   readonly triggers = new Map<string, BoundTrigger>();
   worker_id: string | undefined;
