@@ -142,7 +142,7 @@ test("the page takes nothing of Node, and code only from the SDK's browser door,
 });
 
 const isPure = (path: string) =>
-  isRelative(path, "engine/src/core") || /^workers\/[^/]+\/src\/(machine|events|request|errors)\.ts$/.test(path);
+  isRelative(path, "engine/src/core") || /^workers\/[^/]+\/src\/(machine\/[a-z-]+|events|request|errors)\.ts$/.test(path);
 const IMPURE = /\b(process|fetch|Date|setTimeout|setInterval|setImmediate|queueMicrotask|performance)\b\s*[.(]|\bnew Date\b/;
 
 test("pure files name no process, no network, no clock and no timer", () => {

@@ -1,9 +1,9 @@
 // What every part of the orchestrator is given: the bus, time, its settings, and small questions to the catalogue.
 import { BusError, type Clock, type Iii, type Logger, type Timer } from "@iii/sdk";
 import { z } from "zod";
-import type { TurnStore } from "./store.ts";
-import type { Transcript } from "./transcript.ts";
-import { CallPolicy, DEFAULT_POLICY } from "./turns.ts";
+import type { TurnStore } from "./journal/store.ts";
+import type { Transcript } from "./journal/transcript.ts";
+import { CallPolicy, DEFAULT_POLICY } from "./machine/record.ts";
 
 export const Config = z.object({
   max_turns: z.int().positive().default(50),

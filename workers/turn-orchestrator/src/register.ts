@@ -3,14 +3,14 @@ import { StateEvent } from "@iii/engine/contract";
 import { BusError, defineFunction, defineWorker, failpoint, SessionId, type Timer } from "@iii/sdk";
 import { APPROVALS_SCOPE } from "@iii/worker-approval-gate/contract";
 import { z } from "zod";
-import { EXPIRY_FUNCTION, STEP_FUNCTION, stepMessage } from "./commit.ts";
 import { runAbort, runStart, TurnStepResult, turnGetState } from "./contract.ts";
 import { Config, type Deps } from "./deps.ts";
-import { startRun } from "./start.ts";
-import { Steps } from "./steps.ts";
-import { turnStore } from "./store.ts";
-import { ownTranscript, treeTranscript } from "./transcript.ts";
-import { isTerminal, keys, SESSION_SCOPE, viewOf } from "./turns.ts";
+import { EXPIRY_FUNCTION, STEP_FUNCTION, stepMessage } from "./journal/commit.ts";
+import { turnStore } from "./journal/store.ts";
+import { ownTranscript, treeTranscript } from "./journal/transcript.ts";
+import { isTerminal, keys, SESSION_SCOPE, viewOf } from "./machine/record.ts";
+import { startRun } from "./run/accept.ts";
+import { Steps } from "./walk/steps.ts";
 
 const turnStep = defineFunction({
   id: STEP_FUNCTION,

@@ -2,12 +2,12 @@
 import type { AssistantMessage } from "@iii/contracts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { planCalls } from "../src/calls.ts";
-import type { Out } from "../src/draft.ts";
-import { due, type Effect, effectKey, needsJournal, type TurnEvent } from "../src/events.ts";
-import { step } from "../src/machine.ts";
-import { textResult } from "../src/results.ts";
-import { DEFAULT_POLICY, isTerminal, type TurnCall, TurnRecord } from "../src/turns.ts";
+import type { Out } from "../src/machine/draft.ts";
+import { due, type Effect, effectKey, needsJournal, type TurnEvent } from "../src/machine/events.ts";
+import { planCalls } from "../src/machine/plan.ts";
+import { DEFAULT_POLICY, isTerminal, type TurnCall, TurnRecord } from "../src/machine/record.ts";
+import { textResult } from "../src/machine/results.ts";
+import { step } from "../src/machine/step.ts";
 
 const fresh: TurnRecord = {
   version: 1,

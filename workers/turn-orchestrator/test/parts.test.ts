@@ -2,11 +2,11 @@
 import type { AgentMessage, AssistantMessage } from "@iii/contracts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idHint, planCalls, uniqueCallIds, unwrap } from "../src/calls.ts";
-import { mergeEntries, modelMessages } from "../src/context.ts";
-import { systemPrompt } from "../src/prompt.ts";
-import { capResult, cut, decodeAnswer, denied, RESULT_LIMIT, resultLimit } from "../src/results.ts";
-import { nearest } from "../src/validate.ts";
+import { mergeEntries, modelMessages } from "../src/effects/context.ts";
+import { idHint, planCalls, uniqueCallIds, unwrap } from "../src/machine/plan.ts";
+import { capResult, cut, decodeAnswer, denied, RESULT_LIMIT, resultLimit } from "../src/machine/results.ts";
+import { systemPrompt } from "../src/run/prompt.ts";
+import { nearest } from "../src/run/validate.ts";
 
 const block = (args: unknown, extra: object = {}) => ({
   type: "function_call" as const,

@@ -3,13 +3,13 @@
 import { type AssistantMessage, AssistantMessageEvent, providerStream } from "@iii/contracts";
 import { wellFormed } from "@iii/contracts/well-formed";
 import { BusError, type ChannelReader, toBusError } from "@iii/sdk";
-import { planCalls, uniqueCallIds } from "../calls.ts";
-import { modelMessages, usedCallIds } from "../context.ts";
 import { type Deps, pause, waitServed, whenAborted, within } from "../deps.ts";
-import { effectKey, type TurnEvent } from "../events.ts";
-import { AGENT_TRIGGER } from "../prompt.ts";
-import { messageId } from "../rounds.ts";
-import type { PendingEntry, RunRequest, TurnRecord } from "../turns.ts";
+import { effectKey, type TurnEvent } from "../machine/events.ts";
+import { planCalls, uniqueCallIds } from "../machine/plan.ts";
+import type { PendingEntry, RunRequest, TurnRecord } from "../machine/record.ts";
+import { messageId } from "../machine/rounds.ts";
+import { AGENT_TRIGGER } from "../run/prompt.ts";
+import { modelMessages, usedCallIds } from "./context.ts";
 import { isDelta, openUpdates, type Updates } from "./updates.ts";
 
 const PROVIDER_WAIT_MS = 30_000;

@@ -3,12 +3,12 @@ import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, redactText, toBusError } from "@iii/sdk";
 import { checkPermissions, PermissionDecision } from "@iii/worker-policy/contract";
 import { z } from "zod";
-import { idHint } from "../calls.ts";
 import { type Deps, functionInfo, graceLeft, isNotServed, pause, policyFrom, waitServed, whenAborted, within } from "../deps.ts";
-import type { Outcome, TurnEvent, Verdict } from "../events.ts";
-import { abortedResult, argsChanged, capResult, decodeAnswer, denied, errorResult, resultLimit, type Settled } from "../results.ts";
-import { RESULTS_SCOPE } from "../store.ts";
-import type { RunRequest, TurnCall, TurnRecord } from "../turns.ts";
+import { RESULTS_SCOPE } from "../journal/store.ts";
+import type { Outcome, TurnEvent, Verdict } from "../machine/events.ts";
+import { idHint } from "../machine/plan.ts";
+import type { RunRequest, TurnCall, TurnRecord } from "../machine/record.ts";
+import { abortedResult, argsChanged, capResult, decodeAnswer, denied, errorResult, resultLimit, type Settled } from "../machine/results.ts";
 
 /** How long a cancelled executor may take to answer before the turn goes on without it. */
 const CANCEL_MS = 6_000;

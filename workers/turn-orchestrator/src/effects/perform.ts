@@ -1,9 +1,9 @@
 // Runs the effects of one session's turn and says what came of each. Holds what they share: the request and the transcript so far.
 import { BusError } from "@iii/sdk";
-import { mergeEntries } from "../context.ts";
 import type { Deps } from "../deps.ts";
-import type { Effect, TurnEvent } from "../events.ts";
-import type { PendingEntry, RunRequest, TurnCall, TurnRecord } from "../turns.ts";
+import type { Effect, TurnEvent } from "../machine/events.ts";
+import type { PendingEntry, RunRequest, TurnCall, TurnRecord } from "../machine/record.ts";
+import { mergeEntries } from "./context.ts";
 import { generate } from "./generate.ts";
 import { invoke, judge, type Place, probe, recheck } from "./invoke.ts";
 

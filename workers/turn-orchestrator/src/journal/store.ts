@@ -4,7 +4,17 @@ import { stateGetWithRev, stateList, stateTransact, type TransactInput } from "@
 import type { Iii } from "@iii/sdk";
 import { APPROVALS_SCOPE, type ApprovalRow, approvalKey, ApprovalRow as Row } from "@iii/worker-approval-gate/contract";
 import { z } from "zod";
-import { AbortFlag, EMPTY_POINTER, keys, parseStored, QueuedRun, QueuePointer, RunRequest, SESSION_SCOPE, TurnRecord } from "./turns.ts";
+import {
+  AbortFlag,
+  EMPTY_POINTER,
+  keys,
+  parseStored,
+  QueuedRun,
+  QueuePointer,
+  RunRequest,
+  SESSION_SCOPE,
+  TurnRecord,
+} from "../machine/record.ts";
 
 export type Transaction = z.input<typeof TransactInput>;
 export type Transacted = { ok: true; revs: number[] } | { ok: false; conflict: { scope: string; key: string; rev: number } };

@@ -3,7 +3,7 @@ import { providerStream } from "@iii/contracts";
 import { BusError } from "@iii/sdk";
 import { modelsGet, modelsList } from "@iii/worker-models-catalog/contract";
 import { z } from "zod";
-import { type Deps, graceLeft, isNotServed, pause, waitServed } from "./deps.ts";
+import { type Deps, graceLeft, isNotServed, pause, waitServed } from "../deps.ts";
 
 const POLL_MS = 200;
 const Listed = z.object({ functions: z.array(z.object({ function_id: z.string() })) });

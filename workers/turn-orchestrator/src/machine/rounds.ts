@@ -2,8 +2,8 @@
 import type { AssistantMessage, Usage } from "@iii/contracts";
 import { closeOpenCalls } from "./batch.ts";
 import { change, type Draft, emit, enter } from "./draft.ts";
+import type { TurnRecord } from "./record.ts";
 import { errorResult } from "./results.ts";
-import type { TurnRecord } from "./turns.ts";
 
 function addUsage(total: Usage, more: Usage): Usage {
   const sum: Usage = { ...total };

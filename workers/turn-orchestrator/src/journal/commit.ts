@@ -1,9 +1,18 @@
 // One step as one transaction: the record, what stands beside it, the events, the next message and the acknowledgement. Pure.
 import { AGENT_EVENTS, AGENT_TURN_END, type AgentEvent } from "@iii/contracts";
 import { APPROVALS_SCOPE, type ApprovalRow, approvalKey } from "@iii/worker-approval-gate/contract";
-import type { Out } from "./draft.ts";
+import type { Out } from "../machine/draft.ts";
+import {
+  EMPTY_POINTER,
+  isTerminal,
+  keys,
+  type QueuedRun,
+  SESSION_SCOPE,
+  type TurnCall,
+  type TurnRecord,
+  viewOf,
+} from "../machine/record.ts";
 import { ACTIVE_SCOPE, type Line, RESULTS_SCOPE, type Transaction } from "./store.ts";
-import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, SESSION_SCOPE, type TurnCall, type TurnRecord, viewOf } from "./turns.ts";
 
 export const STEP_QUEUE = "turn-step";
 export const STEP_FUNCTION = "turn::step";

@@ -1,12 +1,12 @@
 // Around the walk: one at a time per session, failures counted until the turn is failed, and the waking of what was left lying.
 import { BusError, type Call, toBusError } from "@iii/sdk";
-import { Walk, worthRetrying } from "./advance.ts";
-import { stepMessage, transaction } from "./commit.ts";
-import type { TurnStepResult } from "./contract.ts";
-import { type Deps, within } from "./deps.ts";
-import { step } from "./machine.ts";
-import { ACTIVE_SCOPE, lineBehind } from "./store.ts";
-import { isTerminal, keys, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
+import type { TurnStepResult } from "../contract.ts";
+import { type Deps, within } from "../deps.ts";
+import { stepMessage, transaction } from "../journal/commit.ts";
+import { ACTIVE_SCOPE, lineBehind } from "../journal/store.ts";
+import { isTerminal, keys, SESSION_SCOPE, type TurnRecord } from "../machine/record.ts";
+import { step } from "../machine/step.ts";
+import { Walk, worthRetrying } from "./walk.ts";
 
 /** How long an earlier walk of the session may take to let go. */
 const LET_GO_MS = 6_000;

@@ -6,12 +6,12 @@ import { wellFormed } from "@iii/contracts/well-formed";
 import { BusError, type Call, formatBaggage, parseBaggage } from "@iii/sdk";
 import { appendEntry } from "@iii/worker-session/contract";
 import { z } from "zod";
-import { beginRun, emptyParts, type Parts } from "./commit.ts";
-import { type RunStartPayload, RunStartResult } from "./contract.ts";
-import { type Deps, graceLeft, servedNow, waitServed } from "./deps.ts";
+import { type RunStartPayload, RunStartResult } from "../contract.ts";
+import { type Deps, graceLeft, servedNow, waitServed } from "../deps.ts";
+import { beginRun, emptyParts, type Parts } from "../journal/commit.ts";
+import { INDEX_SCOPE } from "../journal/store.ts";
+import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "../machine/record.ts";
 import { systemPrompt } from "./prompt.ts";
-import { INDEX_SCOPE } from "./store.ts";
-import { EMPTY_POINTER, isTerminal, keys, type QueuedRun, RECORD_VERSION, SESSION_SCOPE, type TurnRecord } from "./turns.ts";
 import { checkModel, checkProvider } from "./validate.ts";
 
 const MAX_TRIES = 30;

@@ -4,9 +4,9 @@ import type { AssistantMessage } from "@iii/contracts";
 import { progressBatch, settleCall } from "./batch.ts";
 import { announce, change, type Draft, emit, enter, retake } from "./draft.ts";
 import { callEffect, effectKey, type Step, type TurnEvent } from "./events.ts";
+import { type Ending, isTerminal, type TurnCall, type TurnRecord } from "./record.ts";
 import { argsChanged, denied, errorResult, interrupted } from "./results.ts";
 import { afterBatch, beginModelCall, fail, finish, synthesise, takeMessage } from "./rounds.ts";
-import { type Ending, isTerminal, type TurnCall, type TurnRecord } from "./turns.ts";
 
 /** A model call that failed before it said anything is tried again this often. */
 const MAX_RETRIES = 1;

@@ -1,8 +1,8 @@
 // What can happen to a turn, and what a record asks to be running. Every outcome names the effect it answers. Pure.
 import type { AssistantMessage } from "@iii/contracts";
 import type { Out } from "./draft.ts";
+import { type CallPolicy, type HumanDecision, isTerminal, type PendingEntry, type TurnCall, type TurnRecord } from "./record.ts";
 import type { Settled } from "./results.ts";
-import { type CallPolicy, type HumanDecision, isTerminal, type PendingEntry, type TurnCall, type TurnRecord } from "./turns.ts";
 
 export type Verdict =
   | { type: "allow"; policy: CallPolicy }

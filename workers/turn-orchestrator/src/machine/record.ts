@@ -2,7 +2,7 @@
 import { AgentMessage, AssistantMessage, FunctionResult, ThinkingLevel, TurnState, type TurnStateView, Usage } from "@iii/contracts";
 import { BusError } from "@iii/sdk";
 import { z } from "zod";
-import { RunMode } from "./contract.ts";
+import { RunMode } from "../contract.ts";
 
 /** How a called function may be run again and for how long, as its registration said when the call was judged. */
 export const CallPolicy = z.object({

@@ -5,15 +5,15 @@ import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, toBusError } from "@iii/sdk";
 import type { ApprovalRow } from "@iii/worker-approval-gate/contract";
 import { APPROVALS_SCOPE, approvalKey } from "@iii/worker-approval-gate/contract";
-import { transaction } from "./commit.ts";
-import type { Deps } from "./deps.ts";
-import type { Out } from "./draft.ts";
-import { Performer } from "./effects/perform.ts";
-import { due, type Effect, needsJournal, type TurnEvent } from "./events.ts";
-import { step } from "./machine.ts";
-import { after, before } from "./points.ts";
-import { lineBehind } from "./store.ts";
-import { isTerminal, keys, type PendingEntry, SESSION_SCOPE, type TurnCall, type TurnRecord } from "./turns.ts";
+import type { Deps } from "../deps.ts";
+import { Performer } from "../effects/perform.ts";
+import { transaction } from "../journal/commit.ts";
+import { after, before } from "../journal/points.ts";
+import { lineBehind } from "../journal/store.ts";
+import type { Out } from "../machine/draft.ts";
+import { due, type Effect, needsJournal, type TurnEvent } from "../machine/events.ts";
+import { isTerminal, keys, type PendingEntry, SESSION_SCOPE, type TurnCall, type TurnRecord } from "../machine/record.ts";
+import { step } from "../machine/step.ts";
 
 type Parked = TurnCall & { phase: "parked" };
 /** `walked`: settled with the last commit. `stale`: there was nothing to do, or somebody else did it. */

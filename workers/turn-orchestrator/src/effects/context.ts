@@ -1,6 +1,6 @@
 // The transcript as a model may see it: every call has its result right behind it, and nothing else is a result. Pure.
 import type { AgentMessage, AssistantMessage, FunctionResultMessage } from "@iii/contracts";
-import type { PendingEntry } from "./turns.ts";
+import type { PendingEntry } from "../machine/record.ts";
 
 const NO_RESULT = "No result was recorded for this call.";
 

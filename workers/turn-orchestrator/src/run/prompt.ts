@@ -1,6 +1,6 @@
 // What the model is told before the conversation: the mode, who it is, and the one tool it has. Pure text.
 import type { AgentFunction } from "@iii/contracts";
-import type { RunMode } from "./contract.ts";
+import type { RunMode } from "../contract.ts";
 
 export const META_TOOL = "agent_trigger";
 

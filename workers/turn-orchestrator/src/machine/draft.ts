@@ -1,6 +1,6 @@
 // A step in the making: the record as it becomes, and what is to be written beside it. Used by the machine only; pure.
 import type { AgentEvent, TurnState } from "@iii/contracts";
-import { type TurnCall, type TurnRecord, viewOf } from "./turns.ts";
+import { type TurnCall, type TurnRecord, viewOf } from "./record.ts";
 
 /** What one commit writes beside the record. */
 export type Out =

@@ -1,5 +1,5 @@
 // The named places around a step's commit where a process can be made to die. Names only.
-import type { Out } from "./draft.ts";
+import type { Out } from "../machine/draft.ts";
 
 export interface Moment {
   readonly starts: boolean;

@@ -2,7 +2,7 @@
 import { stateList, stateSet } from "@iii/engine/contract";
 import { BusError, type Iii } from "@iii/sdk";
 import { appendBatch, appendEntry, ensureSession, sessionMessages } from "@iii/worker-session/contract";
-import { keys, PendingEntry, parseStored, SESSION_SCOPE } from "./turns.ts";
+import { keys, PendingEntry, parseStored, SESSION_SCOPE } from "../machine/record.ts";
 
 /** Appending the same entry twice has one effect. Both throw when the transcript cannot be reached: it is never guessed. */
 export interface Transcript {

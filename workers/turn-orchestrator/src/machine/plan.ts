@@ -1,9 +1,9 @@
 // From a model's message to the calls of a batch: own unique ids, the meta tool unwrapped, mistakes answered. Pure.
 import type { AssistantMessage, FunctionCallBlock } from "@iii/contracts";
 import { CallId, FunctionId } from "@iii/sdk";
-import { META_TOOL, META_TOOL_SCHEMA } from "./prompt.ts";
+import { META_TOOL, META_TOOL_SCHEMA } from "../run/prompt.ts";
+import type { TurnCall } from "./record.ts";
 import { errorResult, type Settled } from "./results.ts";
-import type { TurnCall } from "./turns.ts";
 
 const MAX_KEPT_ID = 64;
 

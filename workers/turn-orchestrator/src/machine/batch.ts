@@ -1,8 +1,8 @@
 // The calls of one model message: which may start, when each has its one result, and when the batch is whole. Pure.
 import type { FunctionResultMessage } from "@iii/contracts";
 import { change, type Draft, emit, enter, retake } from "./draft.ts";
+import type { HumanDecision, PendingEntry, TurnCall } from "./record.ts";
 import { abortedResult, type Settled } from "./results.ts";
-import type { HumanDecision, PendingEntry, TurnCall } from "./turns.ts";
 
 /** How many calls of a batch run at once, when their functions allow it. */
 const MAX_CONCURRENT = 8;
