@@ -27,6 +27,7 @@ const RETRYABLE = {
   invalid_payload: false,
   invalid_frame: false,
   payload_too_large: false,
+  payload_too_deep: false,
   id_invalid: false,
   // registration
   function_owned: false,

@@ -1,6 +1,7 @@
 // Values that describe functions. One zod schema per shape: type, validation and catalogue entry derive from it.
 import { z } from "zod";
 import { BusError } from "./errors.ts";
+import { issuesOf, issueText } from "./issues.ts";
 import type { CallContext } from "./protocol/frames.ts";
 import { FunctionId } from "./protocol/ids.ts";
 
@@ -88,13 +89,10 @@ export function responseFormat(definition: FunctionDefinition): unknown {
 
 /**
  * Parses `value` with `schema`.
- * @throws BusError `invalid_payload` naming the first wrong field, what stood there and what was expected; `details.issues` has them all.
+ * @throws BusError `invalid_payload` naming every wrong field and what it should be; `details.issues` has them one by one.
  */
 export function parsePayload<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), expected: issue.message }));
-  const first = issues[0];
-  const field = first === undefined || first.path === "" ? "the payload" : `'${first.path}'`;
-  throw new BusError("invalid_payload", `${what}: ${field} is wrong: ${first?.expected ?? "unknown reason"}`, { details: { issues } });
+  throw new BusError("invalid_payload", `${what}: ${issueText(parsed.error)}`, { details: { issues: issuesOf(parsed.error) } });
 }

@@ -6,9 +6,13 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time. `now` is wall-clock milliseconds since the epoch; `setTimer` measures elapsed time and ignores clock jumps. */
+/**
+ * Time, in ms. `now` is wall-clock time since the epoch, for dates that are stored or shown. `monotonic` has no epoch and never jumps:
+ * every wait and deadline is measured on it, and timers run on it.
+ */
 export interface Clock {
   now(): number;
+  monotonic(): number;
   setTimer(callback: () => void, delayMs: number): Timer;
 }
 

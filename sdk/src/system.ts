@@ -3,6 +3,7 @@ import type { Clock, Random } from "./ports.ts";
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimer(callback, delayMs) {
     // setTimeout wraps above 2^31-1 ms and would fire at once.
     const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), 2_147_483_647));

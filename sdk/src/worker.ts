@@ -4,7 +4,8 @@ import type { z } from "zod";
 import type { Iii } from "./client/iii.ts";
 import type { Client } from "./client/options.ts";
 import { BusError } from "./errors.ts";
-import type { Call, FunctionDefinition, TriggerSpec } from "./function.ts";
+import type { Call, FunctionDefinition, Handler, TriggerSpec } from "./function.ts";
+import { issuesOf } from "./issues.ts";
 import type { Logger } from "./log-port.ts";
 import type { Clock, Random } from "./ports.ts";
 
@@ -14,6 +15,12 @@ export interface On {
   <I extends z.ZodType, O extends z.ZodType>(
     definition: FunctionDefinition<I, O>,
     handler: (input: z.output<I>, call: Call) => z.input<O> | Promise<z.input<O>>,
+  ): void;
+  /** The same with the input as it came, for functions that answer bad input with a union instead of an error. */
+  <I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    handler: (input: unknown, call: Call) => z.input<O> | Promise<z.input<O>>,
+    options: { raw: true },
   ): void;
   /** Binds a trigger to a function. */
   trigger(spec: TriggerSpec): void;
@@ -74,7 +81,7 @@ const DRAIN_MS = 5_000;
 function parseConfig<C extends z.ZodType>(worker: WorkerDefinition<C>, config: unknown): z.output<C> {
   const parsed = worker.config.safeParse(config ?? {});
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${["config", ...issue.path].join(".")}: ${issue.message}`);
+  const faults = issuesOf(parsed.error).map(({ path, problem }) => `'${path === "" ? "config" : `config.${path}`}' ${problem}`);
   throw new BusError("config_invalid", `worker '${worker.name}': ${faults.join("; ")}`, { details: { worker: worker.name, faults } });
 }
 
@@ -103,7 +110,10 @@ export async function startWorker<C extends z.ZodType>(worker: WorkerDefinition<
 }
 
 function makeOn(iii: Client): On {
-  const on = ((definition, handler) => void iii.serve(definition, handler)) as On;
+  const on = ((definition: FunctionDefinition, handler: Handler, options?: { raw: true }) => {
+    if (options === undefined) iii.serve(definition, handler);
+    else iii.serve(definition, handler, options);
+  }) as On;
   on.trigger = (spec) => void iii.registerTrigger(spec);
   return on;
 }

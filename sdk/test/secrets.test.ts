@@ -1,4 +1,4 @@
-import { capture, redact, redactText } from "@iii/sdk";
+import { capture, redact, redactText, secretForms } from "@iii/sdk";
 import { createLogger } from "@iii/sdk/run";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -9,6 +9,10 @@ test.each([
   ["a vendor key", `failed with ${KEY} today`, "failed with [redacted] today"],
   ["a bearer header", "Authorization: Bearer abc.def-ghi_jkl", "Authorization: Bearer [redacted]"],
   ["an assignment", "api_key=abcdef123 x", "api_key=[redacted] x"],
+  ["a URL's user and key", "GET https://u:KEYKEY@host/x?y=1", "GET https://[redacted]@host/x?y=1"],
+  ["a URL's key alone", "ws://KEYKEY@127.0.0.1:1/as", "ws://[redacted]@127.0.0.1:1/as"],
+  ["a URL without one", "https://host/a@b?c=d@e", "https://host/a@b?c=d@e"],
+  ["keys of other vendors", "hf_abcdefghijklmnop, rk-abcdefghijklmnop", "[redacted], [redacted]"],
   ["plain text", "nothing to hide: tokens 12", "nothing to hide: tokens 12"],
 ])("text with %s", (_title, text, expected) => {
   expect(redactText(text)).toBe(expected);
@@ -41,4 +45,25 @@ test("the log has no secret in fields, messages or errors", () => {
   expect(lines).toHaveLength(1);
   expect(lines[0]).not.toContain(KEY);
   expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({ level: "error", name: "t", msg: "called with [redacted]" });
+});
+
+test("K13 a known secret is found raw, escaped, url-encoded, in hex, and in base64 at any offset", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "grapheme", minLength: 12, maxLength: 40 }),
+      fc.string({ maxLength: 20 }),
+      fc.string({ maxLength: 20 }),
+      (secret, before, after) => {
+        const forms = secretForms(secret);
+        const around = `${before}${secret}${after}`;
+        const has = (text: string) => forms.some((form) => text.includes(form));
+        expect(has(around)).toBe(true);
+        expect(has(JSON.stringify(secret))).toBe(true);
+        expect(has(encodeURIComponent(secret))).toBe(true);
+        expect(has(Buffer.from(secret).toString("hex"))).toBe(true);
+        expect(has(Buffer.from(around).toString("base64"))).toBe(true);
+        expect(has(Buffer.from(around).toString("base64url"))).toBe(true);
+      },
+    ),
+  );
 });

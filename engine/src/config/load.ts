@@ -1,10 +1,10 @@
 // Reads config.yaml: parse, fill in ${…}, check, and report every fault at once with its place. Never throws for what stands in the file.
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import { nearest } from "@iii/sdk";
 import { type Document, isMap, isPair, isScalar, LineCounter, parseDocument, type Scalar, visit } from "yaml";
 import { z } from "zod";
 import { type Env, interpolate } from "./interpolate.ts";
-import { nearest } from "./nearest.ts";
 import { StackConfig, type WorkerEntry } from "./schema.ts";
 
 export interface Fault {

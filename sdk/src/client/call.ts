@@ -4,7 +4,7 @@ import type { Random } from "../ports.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage } from "./baggage.ts";
 import { checkSize, frameText, toJson } from "./frame-text.ts";
-import type { TriggerOptions, TriggerRequest } from "./iii.ts";
+import type { TriggerOptions, TriggerRequest, TriggerTarget } from "./iii.ts";
 import type { SpanSink } from "./spans.ts";
 
 export interface CallDeps {
@@ -19,11 +19,7 @@ export interface CallDeps {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** The three forms of `trigger` as one. */
-export function readCall(
-  target: FunctionDefinition | string | TriggerRequest,
-  payload: unknown,
-  options: TriggerOptions = {},
-): TriggerRequest {
+export function readCall(target: TriggerTarget, payload: unknown, options: TriggerOptions = {}): TriggerRequest {
   if (typeof target === "string") return { ...options, function_id: target, payload };
   if ("kind" in target) return { ...options, function_id: target.id, payload };
   return target;
@@ -32,7 +28,7 @@ export function readCall(
 const nullable = new WeakMap<FunctionDefinition, boolean>();
 
 /** What "no result" stands for: a null does not travel, so it is null where the definition has null and not nothing. */
-export function withoutResult(target: FunctionDefinition | string | TriggerRequest): null | undefined {
+export function withoutResult(target: TriggerTarget): null | undefined {
   if (typeof target === "string" || !("kind" in target)) return undefined;
   const known = nullable.get(target) ?? (target.output.safeParse(null).success && !target.output.safeParse(undefined).success);
   nullable.set(target, known);

@@ -13,7 +13,7 @@ import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts
 import { Connection } from "./connection.ts";
 import { Executions } from "./execution.ts";
 import { answerText, frameText, parseFrame } from "./frame-text.ts";
-import type { Channel, ConnectionState, Registration, TriggerOptions, TriggerRequest } from "./iii.ts";
+import type { Channel, ConnectionState, Registration, Trigger, TriggerOptions, TriggerRequest, TriggerTarget } from "./iii.ts";
 import { type Announcement, announcementOf, type Client, type ConnectOptions } from "./options.ts";
 import { PendingCalls } from "./pending.ts";
 import { functionFrame, Registrations, type ServedFunction, triggerFrame } from "./registrations.ts";
@@ -93,21 +93,14 @@ class BusClient implements Client {
     return () => void this.#listeners.delete(listener);
   }
 
-  trigger<I extends z.ZodType, O extends z.ZodType>(
-    definition: FunctionDefinition<I, O>,
-    payload: z.input<I>,
-    options?: TriggerOptions,
-  ): Promise<z.output<O>>;
-  trigger<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
-  trigger<T = unknown>(request: TriggerRequest): Promise<T>;
-  trigger(target: FunctionDefinition | string | TriggerRequest, payload?: unknown, options?: TriggerOptions): Promise<unknown> {
+  readonly trigger = ((target: TriggerTarget, payload?: unknown, options?: TriggerOptions): Promise<unknown> => {
     try {
       const answer = this.#call(readCall(target, payload, options));
       return withoutResult(target) === null ? answer.then((value) => value ?? null) : answer;
     } catch (thrown) {
       return Promise.reject(thrown);
     }
-  }
+  }) as Trigger;
 
   registerFunction(id: string, handler: Handler, options: RegisterOptions = {}): Registration {
     const served: ServedFunction = { id, handler, options };
@@ -123,9 +116,10 @@ class BusClient implements Client {
 
   serve<I extends z.ZodType, O extends z.ZodType>(
     definition: FunctionDefinition<I, O>,
-    handler: Handler<z.output<I>, z.input<O>>,
+    handler: Handler<never, z.input<O>>,
+    serving?: { raw: true },
   ): Registration {
-    const { run, options } = serveDefinition(definition, handler);
+    const { run, options } = serveDefinition(definition, handler, serving?.raw === true);
     return this.registerFunction(definition.id, run, options);
   }
 

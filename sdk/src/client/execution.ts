@@ -45,17 +45,25 @@ interface Running {
 /** Ids of calls that have ended are remembered, so that a frame that comes twice runs once. */
 const REMEMBERED = 1_000;
 
+/** How long the call may still take. An engine that says only the date of the deadline is believed on the wall clock. */
+function leftMs(context: CallContext | undefined, clock: Clock): number | null {
+  if (context === undefined) return null;
+  if (context.remaining_ms !== undefined) return context.remaining_ms;
+  return context.deadline_ms === null ? null : context.deadline_ms - clock.now();
+}
+
 /** Made on first use: most handlers never look at their signal. */
 class LazySignal {
   readonly #clock: Clock;
+  /** On the monotonic clock. */
   readonly #deadline: number | null;
   #controller: AbortController | undefined;
   #timer: Timer | undefined;
   #reason: string | undefined;
 
-  constructor(clock: Clock, deadline: number | null) {
+  constructor(clock: Clock, left_ms: number | null) {
     this.#clock = clock;
-    this.#deadline = deadline;
+    this.#deadline = left_ms === null ? null : clock.monotonic() + left_ms;
   }
 
   get signal(): AbortSignal {
@@ -63,7 +71,7 @@ class LazySignal {
     this.#controller = new AbortController();
     if (this.#reason !== undefined) this.#abort(this.#reason);
     else if (this.#deadline !== null) {
-      this.#timer = this.#clock.setTimer(() => this.abort("the call's deadline has passed"), this.#deadline - this.#clock.now());
+      this.#timer = this.#clock.setTimer(() => this.abort("the call's deadline has passed"), this.#deadline - this.#clock.monotonic());
     }
     return this.#controller.signal;
   }
@@ -204,7 +212,7 @@ export class Executions {
       running: true,
     };
     this.#payload(span, "iii.invocation.input", frame.data, true);
-    return { function_id, scope, span, lazy: new LazySignal(clock, frame.context?.deadline_ms ?? null) };
+    return { function_id, scope, span, lazy: new LazySignal(clock, leftMs(frame.context, clock)) };
   }
 
   #succeeded(run: Run, result: unknown): Outcome {

@@ -41,6 +41,23 @@ export interface Channel {
   readonly readerRef: ChannelRef;
 }
 
+/**
+ * Calls a function and waits for its answer.
+ * @throws BusError with the executor's or the engine's code: `function_not_found`, `TIMEOUT`, `invocation_stopped`, …
+ */
+export interface Trigger {
+  <I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    payload: z.input<I>,
+    options?: TriggerOptions,
+  ): Promise<z.output<O>>;
+  <T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
+  <T = unknown>(request: TriggerRequest): Promise<T>;
+}
+
+/** What `trigger` calls: a definition, an id, or a whole request. */
+export type TriggerTarget = FunctionDefinition | string | TriggerRequest;
+
 /** A connection to the bus. Registrations and calls made while it is down are kept, and sent after it is back. */
 export interface Iii {
   /** The id that the engine gave this connection; undefined until it is connected. */
@@ -48,23 +65,19 @@ export interface Iii {
   readonly state: ConnectionState;
   onState(listener: (state: ConnectionState) => void): () => void;
 
-  /**
-   * Calls a function and waits for its answer.
-   * @throws BusError with the executor's or the engine's code: `function_not_found`, `TIMEOUT`, `invocation_stopped`, …
-   */
-  trigger<I extends z.ZodType, O extends z.ZodType>(
-    definition: FunctionDefinition<I, O>,
-    payload: z.input<I>,
-    options?: TriggerOptions,
-  ): Promise<z.output<O>>;
-  trigger<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
-  trigger<T = unknown>(request: TriggerRequest): Promise<T>;
+  readonly trigger: Trigger;
 
   registerFunction(id: string, handler: Handler, options?: RegisterOptions): Registration;
   /** Serves a definition: parses input, checks output, sends the schemas to the catalogue. */
   serve<I extends z.ZodType, O extends z.ZodType>(
     definition: FunctionDefinition<I, O>,
     handler: Handler<z.output<I>, z.input<O>>,
+  ): Registration;
+  /** The same with the input as it came, for functions that answer bad input with a union instead of an error. */
+  serve<I extends z.ZodType, O extends z.ZodType>(
+    definition: FunctionDefinition<I, O>,
+    handler: Handler<unknown, z.input<O>>,
+    options: { raw: true },
   ): Registration;
   registerTrigger(spec: TriggerSpec & { id?: string }): Registration;
 

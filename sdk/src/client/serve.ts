@@ -10,6 +10,7 @@ import {
   requestFormat,
   responseFormat,
 } from "../function.ts";
+import { issueText } from "../issues.ts";
 import { isThenable } from "./frame-text.ts";
 
 /** The engine names the caller inside object payloads; a definition's schema does not know that key. */
@@ -19,23 +20,24 @@ function withoutCallerId(data: unknown): unknown {
   return rest;
 }
 
-/** @throws BusError `serialization_error` naming the field that a handler got wrong. */
+/** @throws BusError `serialization_error` naming the fields that a handler got wrong. */
 function checkOutput(definition: FunctionDefinition, output: unknown): unknown {
   const checked = definition.output.safeParse(output);
   if (checked.success) return checked.data;
-  const issue = checked.error.issues[0];
-  const field = issue === undefined || issue.path.length === 0 ? "the result" : `'${issue.path.join(".")}'`;
-  const reason = issue?.message ?? "unknown reason";
-  throw new BusError("serialization_error", `${definition.id} returned something it must not: ${field}: ${reason}`);
+  throw new BusError("serialization_error", `${definition.id} returned something it must not: ${issueText(checked.error, "the result")}`);
 }
 
+/** With `raw` the handler gets its input as it came; else parsed, so that a bad one never reaches it. */
 export function serveDefinition<I extends z.ZodType, O extends z.ZodType>(
   definition: FunctionDefinition<I, O>,
-  handler: Handler<z.output<I>, z.input<O>>,
+  handler: Handler<never, z.input<O>>,
+  raw: boolean,
 ): { run: Handler; options: RegisterOptions } {
   const check = (output: unknown): unknown => checkOutput(definition, output);
   const run = (data: unknown, call: Call): unknown => {
-    const output = handler(parsePayload(definition.input, withoutCallerId(data), definition.id), call);
+    const given = withoutCallerId(data);
+    const input = raw ? given : parsePayload(definition.input, given, definition.id);
+    const output = (handler as Handler<unknown, z.input<O>>)(input, call);
     return isThenable(output) ? output.then(check) : check(output);
   };
   const options: RegisterOptions = {

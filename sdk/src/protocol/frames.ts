@@ -5,11 +5,15 @@ import type { ErrorBody } from "../errors.ts";
 /** On whose behalf a call runs. `agent` is the mark of a model's tool call: it can be added on the way, never removed. */
 export type Origin = "agent" | "worker" | "browser" | "engine";
 
-/** Issued by the engine for the executor of a call (addition of ours). `deadline_ms` is wall-clock; `depth` counts nested calls. */
+/**
+ * Issued by the engine for the executor of a call (addition of ours). `deadline_ms` is wall-clock; `remaining_ms` is what was left when
+ * the call was sent, for waits that a step of the clock must not move. `depth` counts nested calls.
+ */
 export interface CallContext {
   caller: string;
   origin: Origin;
   deadline_ms: number | null;
+  remaining_ms?: number | null;
   depth: number;
 }
 

@@ -1,4 +1,4 @@
-// A clock that moves only when told to. Timers run in order of time, then of creation.
+// A clock that moves only when told to; its wall time can be set apart. Timers run in order of time, then of creation.
 import type { Clock, Timer } from "../ports.ts";
 
 interface Pending {
@@ -8,16 +8,27 @@ interface Pending {
 }
 
 export class ManualClock implements Clock {
-  #now: number;
+  /** Wall time less monotonic time. */
+  #offset: number;
+  #now = 0;
   #order = 0;
   readonly #timers = new Set<Pending>();
 
   constructor(start = 1_767_225_600_000) {
-    this.#now = start;
+    this.#offset = start;
   }
 
   now(): number {
+    return this.#offset + this.#now;
+  }
+
+  monotonic(): number {
     return this.#now;
+  }
+
+  /** Sets the wall clock forward or back, as a correction of the system's clock does. No timer notices. */
+  step(ms: number): void {
+    this.#offset += ms;
   }
 
   setTimer(callback: () => void, delayMs: number): Timer {

@@ -1,6 +1,7 @@
 // Ids that only people may call. They stand before the file: no rule can allow them to an agent. The engine refuses them too.
+
+import { compileGlob } from "@iii/sdk";
 import type { PermissionDecision } from "./contract.ts";
-import { compileGlob } from "./glob.ts";
 
 export const HUMAN_ONLY_RULE = "human_only_function";
 

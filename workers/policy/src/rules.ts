@@ -1,7 +1,8 @@
 // Permission rules, compiled, and the decision they give. Pure: no files, no clock. The first matching rule decides.
+
+import { compileGlob } from "@iii/sdk";
 import { RE2JS } from "re2js";
 import type { PermissionDecision } from "./contract.ts";
-import { compileGlob } from "./glob.ts";
 
 export interface Constraint {
   readonly field: string;

@@ -1,7 +1,8 @@
 // The rules table and its properties, against a second matcher written in the plainest way.
+
+import { compileGlob } from "@iii/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileGlob } from "../src/glob.ts";
 import { isHumanOnly } from "../src/human-only.ts";
 import { compileRules, decide, MAX_MATCHED_LENGTH, type RuleSource } from "../src/rules.ts";
 

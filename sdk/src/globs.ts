@@ -19,3 +19,20 @@ export function compileGlob(pattern: string): (id: string) => boolean {
     return true;
   };
 }
+
+const CACHED = 10_000;
+
+/** Any of the patterns; one with `!` in front takes names out again, wherever it stands. Verdicts of the last names are kept. */
+export function compileGlobs(patterns: readonly string[]): (name: string) => boolean {
+  const listed = patterns.filter((pattern) => !pattern.startsWith("!")).map(compileGlob);
+  const spared = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => compileGlob(pattern.slice(1)));
+  const known = new Map<string, boolean>();
+  return (name) => {
+    const cached = known.get(name);
+    if (cached !== undefined) return cached;
+    const verdict = listed.some((matches) => matches(name)) && !spared.some((matches) => matches(name));
+    if (known.size >= CACHED) known.clear();
+    known.set(name, verdict);
+    return verdict;
+  };
+}
