@@ -67,6 +67,10 @@ export const ensureSession = defineFunction({
   output: z.object({ session_id: SessionId }),
   effect: "idempotent",
 });
+/** One message of a transcript. */
+export const TranscriptEntry = z.object({ entry_id: z.string(), message: AgentMessage });
+export type TranscriptEntry = z.infer<typeof TranscriptEntry>;
+
 /** Whether a session that is not there is created, as `session-tree::ensure` would, in the same commit. Default false. */
 const create = z.boolean().optional();
 
@@ -92,9 +96,13 @@ export const appendBatch = defineFunction({
 });
 export const sessionMessages = defineFunction({
   id: "session-tree::messages",
-  about: "The messages of the active path, or of the path that ends in `branch_leaf`, oldest first.",
+  about: "The messages of the active path, or of the path that ends in `branch_leaf`, oldest first. None for an unknown session.",
   input: z.object({ session_id: SessionId, branch_leaf: z.string().optional() }),
-  output: z.object({ messages: z.array(z.object({ entry_id: z.string(), message: AgentMessage })) }),
+  /** `unreadable`: entries of the path that are stored in another shape, left out of `messages`. */
+  output: z.object({
+    messages: z.array(TranscriptEntry),
+    unreadable: z.array(z.object({ entry_id: z.string(), reason: z.string() })).optional(),
+  }),
   effect: "none",
   parallel: true,
 });
@@ -109,7 +117,12 @@ export const listSessions = defineFunction({
     offset: z.int().nonnegative().optional(),
     order: z.enum(["asc", "desc"]).optional(),
   }),
-  output: z.object({ sessions: z.array(SessionRow), total: z.int() }),
+  /** `unreadable`: sessions whose row is stored in another shape; they are not counted in `total`. */
+  output: z.object({
+    sessions: z.array(SessionRow),
+    total: z.int(),
+    unreadable: z.array(z.object({ session_id: z.string(), reason: z.string() })).optional(),
+  }),
   effect: "none",
   parallel: true,
 });

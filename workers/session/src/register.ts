@@ -21,7 +21,7 @@ export const worker = defineWorker({
       return { entry_id: made };
     });
     on(appendBatch, async (request) => ({ entry_ids: await sessions.append(request) }));
-    on(sessionMessages, async ({ session_id, branch_leaf }) => ({ messages: await sessions.messages(session_id, branch_leaf) }));
+    on(sessionMessages, ({ session_id, branch_leaf }) => sessions.messages(session_id, branch_leaf));
     on(listSessions, (query) => sessions.list(query));
   },
 });

@@ -1,13 +1,17 @@
 // Creates, extends and reads sessions over the store. Every append is one checked commit; a lost race is run again on what won.
 import type { AgentMessage } from "@iii/contracts";
+import { unstorable } from "@iii/contracts/storable";
 import { BusError, type Clock, type Random } from "@iii/sdk";
-import type { SessionMeta, SessionRow } from "./contract.ts";
+import type { z } from "zod";
+import type { listSessions, SessionMeta, sessionMessages } from "./contract.ts";
 import { deepEqual } from "./equal.ts";
 import type { SessionStore, Versioned } from "./store.ts";
-import { appendChain, type NewMessage, newMeta, pathTo } from "./tree.ts";
+import { appendChain, type NewMessage, newMeta, pathTo, rebuiltMeta } from "./tree.ts";
 
 const MAX_ATTEMPTS = 100;
 const CACHED = 256;
+/** A message is one row of the store, which takes 16 MiB. */
+const MAX_MESSAGE_BYTES = 15 * 1024 * 1024;
 
 interface AppendRequest {
   readonly session_id: string;
@@ -53,30 +57,34 @@ export class Sessions {
         details: { messages: messages.length, entry_ids: ids.length },
       });
     }
+    for (const message of messages) {
+      const fault = unstorable(message, MAX_MESSAGE_BYTES);
+      if (fault !== undefined) throw new BusError(fault.code, `a message cannot be stored: ${fault.message}`);
+    }
     const items = messages.map((message, i): NewMessage => ({ entry_id: ids[i] ?? "", message }));
     await this.#inTurn(session_id, () => this.#appendMissing(request, items));
     return [...ids];
   }
 
-  async messages(session_id: string, branch_leaf: string | undefined): Promise<{ entry_id: string; message: AgentMessage }[]> {
+  /** @throws BusError `entry_not_found` for a `branch_leaf` that the session does not have. */
+  async messages(session_id: string, branch_leaf: string | undefined): Promise<z.output<typeof sessionMessages.output>> {
     // In this order: entries may be newer than the leaf, never older.
-    const [meta, entries] = await Promise.all([this.#load(session_id), this.#store.entries(session_id)]);
-    if (meta === undefined) throw notFound(session_id);
-    const path = pathTo(entries, branch_leaf ?? meta.value.leaf_id);
-    return path.flatMap((entry) => (entry.type === "message" ? [{ entry_id: entry.id, message: entry.message }] : []));
+    const [meta, stored] = await Promise.all([this.#load(session_id), this.#store.entries(session_id)]);
+    const { entries, unreadable } = pathTo(stored, branch_leaf ?? meta?.value.leaf_id ?? null);
+    const messages = entries.flatMap((entry) => (entry.type === "message" ? [{ entry_id: entry.id, message: entry.message }] : []));
+    return { messages, ...(unreadable.length === 0 ? {} : { unreadable: [...unreadable] }) };
   }
 
-  async list(query: {
-    limit?: number | undefined;
-    offset?: number | undefined;
-    order?: "asc" | "desc" | undefined;
-  }): Promise<{ sessions: SessionRow[]; total: number }> {
-    const metas = [...(await this.#store.metas())];
+  async list(query: z.output<typeof listSessions.input>): Promise<z.output<typeof listSessions.output>> {
+    const { rows, unreadable } = await this.#store.metas();
     const sign = query.order === "asc" ? 1 : -1;
+    const metas = rows.map((row) => row.value);
     metas.sort((a, b) => sign * (a.updated_at - b.updated_at || (a.session_id < b.session_id ? -1 : 1)));
     const offset = query.offset ?? 0;
     const page = metas.slice(offset, query.limit === undefined ? undefined : offset + query.limit);
-    return { sessions: page.map(({ branch_count: _branches, leaf_id: _leaf, ...row }) => row), total: metas.length };
+    const sessions = page.map(({ branch_count: _branches, leaf_id: _leaf, ...row }) => row);
+    const bad = unreadable.map(({ key, reason }) => ({ session_id: key, reason }));
+    return { sessions, total: metas.length, ...(bad.length === 0 ? {} : { unreadable: bad }) };
   }
 
   async #appendMissing({ session_id, parent_id, create }: AppendRequest, items: readonly NewMessage[]): Promise<void> {
@@ -114,9 +122,9 @@ export class Sessions {
   ): Promise<[readonly NewMessage[], string | null | undefined]> {
     let below = parent;
     for (const [i, item] of items.entries()) {
-      const entry = await this.#store.entry(session_id, item.entry_id);
-      if (entry === undefined) return [items.slice(i), below];
-      if (entry.type !== "message" || !deepEqual(entry.message, item.message)) {
+      const { value: entry, rev } = await this.#store.entry(session_id, item.entry_id);
+      if (rev === 0) return [items.slice(i), below];
+      if (entry?.type !== "message" || !deepEqual(entry.message, item.message)) {
         throw new BusError("idempotency_conflict", `entry '${item.entry_id}' exists with another message`, {
           details: { session_id, entry_id: item.entry_id },
         });
@@ -127,8 +135,8 @@ export class Sessions {
   }
 
   async #mustExist(session_id: string, entry_id: string): Promise<void> {
-    const entry = await this.#store.entry(session_id, entry_id);
-    if (entry === undefined) throw new BusError("entry_not_found", `entry '${entry_id}' is not in session '${session_id}'`);
+    const { rev } = await this.#store.entry(session_id, entry_id);
+    if (rev === 0) throw new BusError("entry_not_found", `entry '${entry_id}' is not in session '${session_id}'`);
   }
 
   async #createIfAbsent(session_id: string, labels: Labels, branches: number): Promise<void> {
@@ -138,10 +146,21 @@ export class Sessions {
   }
 
   async #load(session_id: string): Promise<Versioned<SessionMeta> | undefined> {
-    const found = await this.#store.meta(session_id);
-    if (found === undefined) this.#metas.delete(session_id);
-    else this.#remember(found);
-    return found;
+    const { value, rev, fault } = await this.#store.meta(session_id);
+    const known = value ?? (fault === undefined ? undefined : await this.#rebuild(session_id));
+    if (known === undefined) {
+      this.#metas.delete(session_id);
+      return undefined;
+    }
+    this.#remember({ value: known, rev });
+    return { value: known, rev };
+  }
+
+  /** A meta that cannot be read is made anew from the session's entries; the next append writes it. */
+  async #rebuild(session_id: string): Promise<SessionMeta> {
+    const { rows } = await this.#store.entries(session_id);
+    const entries = rows.map((row) => row.value);
+    return rebuiltMeta(session_id, entries, this.#clock.now());
   }
 
   #remember(meta: Versioned<SessionMeta>): void {

@@ -1,7 +1,6 @@
-// Where sessions are kept: entries and meta as state values, each change one checked commit. Reads strictly; decides nothing.
-import { stateGetWithRev, stateList, stateTransact } from "@iii/engine/contract";
-import { BusError, type Iii } from "@iii/sdk";
-import type { z } from "zod";
+// Where sessions are kept: entries and meta as state rows, each change one checked commit. Names what it cannot read; decides nothing.
+import { type RowList, type SeenRow, stateRows, stateTransact } from "@iii/engine/contract";
+import type { Iii } from "@iii/sdk";
 import { SessionEntry, SessionMeta } from "./contract.ts";
 
 const META_SCOPE = "session_tree_meta";
@@ -16,32 +15,22 @@ export type Conflict = { readonly kind: "meta" } | { readonly kind: "entry"; rea
 export type Written = { readonly ok: true; readonly rev: number } | { readonly ok: false; readonly conflict: Conflict };
 
 export interface SessionStore {
-  meta(session_id: string): Promise<Versioned<SessionMeta> | undefined>;
-  metas(): Promise<readonly SessionMeta[]>;
-  entry(session_id: string, entry_id: string): Promise<SessionEntry | undefined>;
-  entries(session_id: string): Promise<readonly SessionEntry[]>;
+  meta(session_id: string): Promise<SeenRow<SessionMeta>>;
+  metas(): Promise<RowList<SessionMeta>>;
+  entry(session_id: string, entry_id: string): Promise<SeenRow<SessionEntry>>;
+  entries(session_id: string): Promise<RowList<SessionEntry>>;
   /** Writes the meta if it still has `rev` (0: if there is none) and the entries if none of their ids is taken; all or nothing. */
   write(meta: SessionMeta, rev: number, entries: readonly SessionEntry[]): Promise<Written>;
 }
 
 export function stateStore(iii: Iii): SessionStore {
+  const metas = stateRows(iii, META_SCOPE, SessionMeta);
+  const entriesOf = (session_id: string) => stateRows(iii, entryScope(session_id), SessionEntry);
   return {
-    async meta(session_id) {
-      const { value, rev } = await iii.trigger(stateGetWithRev, { scope: META_SCOPE, key: session_id });
-      return value === null || value === undefined ? undefined : { value: parse(SessionMeta, value, `session ${session_id}`), rev };
-    },
-    async metas() {
-      const values = await iii.trigger(stateList, { scope: META_SCOPE });
-      return values.map((value) => parse(SessionMeta, value, "a session"));
-    },
-    async entry(session_id, entry_id) {
-      const { value } = await iii.trigger(stateGetWithRev, { scope: entryScope(session_id), key: entry_id });
-      return value === null || value === undefined ? undefined : parse(SessionEntry, value, `entry ${session_id}/${entry_id}`);
-    },
-    async entries(session_id) {
-      const values = await iii.trigger(stateList, { scope: entryScope(session_id) });
-      return values.map((value) => parse(SessionEntry, value, `an entry of ${session_id}`));
-    },
+    meta: (session_id) => metas.see(session_id),
+    metas: () => metas.list(),
+    entry: (session_id, entry_id) => entriesOf(session_id).see(entry_id),
+    entries: (session_id) => entriesOf(session_id).list(),
     async write(meta, rev, entries) {
       const scope = entryScope(meta.session_id);
       const metaAt = { scope: META_SCOPE, key: meta.session_id };
@@ -54,11 +43,4 @@ export function stateStore(iii: Iii): SessionStore {
       return { ok: false, conflict: conflict.scope === META_SCOPE ? { kind: "meta" } : { kind: "entry", entry_id: conflict.key } };
     },
   };
-}
-
-function parse<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new BusError("store_corrupt", `${what} is stored in a shape that is not its own: ${issue?.path.join(".")}: ${issue?.message}`);
 }

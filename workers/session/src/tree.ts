@@ -1,5 +1,6 @@
 // The rules of a session's tree. Pure: meta and entries come in, new ones go out; ids and time are arguments.
 import type { AgentMessage } from "@iii/contracts";
+import type { RowList } from "@iii/engine/contract";
 import { BusError } from "@iii/sdk";
 import type { SessionEntry, SessionMeta } from "./contract.ts";
 
@@ -80,19 +81,59 @@ export function summarise(message: AgentMessage): string | undefined {
   return text === undefined || text === "" ? undefined : Array.from(text).slice(0, SUMMARY_LENGTH).join("");
 }
 
+export interface Unreadable {
+  readonly entry_id: string;
+  readonly reason: string;
+}
+export interface Path {
+  /** From the root to the leaf, oldest first. */
+  readonly entries: readonly SessionEntry[];
+  /** Entries of the chain that cannot be read or are not there. Where such an entry no longer says its parent, the path begins behind it. */
+  readonly unreadable: readonly Unreadable[];
+}
+
 /**
- * The entries from the root to `leaf`, oldest first, by the parent chain alone.
- * @throws BusError `entry_not_found` when the chain names an entry that is not there; `store_corrupt` when it runs in a circle.
+ * The path to `leaf` by the parent chain alone. What cannot be read is left out and named: it never hides what can.
+ * @throws BusError `entry_not_found` when `leaf` itself is not there; `store_corrupt` when the chain runs in a circle.
  */
-export function pathTo(entries: readonly SessionEntry[], leaf: string | null): readonly SessionEntry[] {
-  const byId = new Map(entries.map((entry) => [entry.id, entry]));
-  const path: SessionEntry[] = [];
+export function pathTo({ rows, unreadable }: Pick<RowList<SessionEntry>, "rows" | "unreadable">, leaf: string | null): Path {
+  const good = new Map(rows.map((row) => [row.key, row.value]));
+  const bad = new Map(unreadable.map((row) => [row.key, row]));
+  const entries: SessionEntry[] = [];
+  const missing: Unreadable[] = [];
   for (let id = leaf; id !== null; ) {
-    const entry = byId.get(id);
-    if (entry === undefined) throw new BusError("entry_not_found", `entry '${id}' is not in this session`);
-    if (path.length >= entries.length) throw new BusError("store_corrupt", `the parents of entry '${leaf}' form a circle`);
-    path.push(entry);
-    id = entry.parent_id;
+    if (entries.length + missing.length > rows.length + unreadable.length)
+      throw new BusError("store_corrupt", `the parents of entry '${leaf}' form a circle`);
+    const entry = good.get(id);
+    if (entry !== undefined) {
+      entries.push(entry);
+      id = entry.parent_id;
+      continue;
+    }
+    const row = bad.get(id);
+    if (row === undefined && id === leaf) throw new BusError("entry_not_found", `entry '${id}' is not in this session`);
+    missing.push({ entry_id: id, reason: row?.reason ?? "it is not stored" });
+    id = parentOf(row?.raw);
   }
-  return path.reverse();
+  return { entries: entries.toReversed(), unreadable: missing.toReversed() };
+}
+
+function parentOf(raw: unknown): string | null {
+  const parent = typeof raw === "object" && raw !== null && "parent_id" in raw ? raw.parent_id : null;
+  return typeof parent === "string" ? parent : null;
+}
+
+/** A meta made anew from the entries, for one that cannot be read: the newest entry is the active leaf. */
+export function rebuiltMeta(session_id: string, entries: readonly SessionEntry[], now: number): SessionMeta {
+  const bySeq = entries.toSorted((a, b) => a.seq - b.seq);
+  const last = bySeq.at(-1);
+  if (last === undefined) return newMeta(session_id, {}, 0, now);
+  const messages = bySeq.flatMap((entry) => (entry.type === "message" ? [{ entry_id: entry.id, message: entry.message }] : []));
+  const display_name = titleOf(messages);
+  return {
+    ...newMeta(session_id, { display_name }, 0, bySeq[0]?.timestamp ?? now),
+    updated_at: last.timestamp,
+    entry_count: last.seq + 1,
+    leaf_id: last.id,
+  };
 }

@@ -22,18 +22,20 @@ function memoryStore(): SessionStore & { writes: number; calls: number } {
     async meta(sid) {
       this.calls += 1;
       await Promise.resolve();
-      return metas.get(sid);
+      return metas.get(sid) ?? { value: undefined, rev: 0 };
     },
     async metas() {
-      return [...metas.values()].map(({ value }) => value);
+      return { rows: [...metas].map(([key, row]) => ({ key, ...row })), unreadable: [] };
     },
     async entry(sid, id) {
       this.calls += 1;
       await Promise.resolve();
-      return entries.get(`${sid}/${id}`);
+      const value = entries.get(`${sid}/${id}`);
+      return { value, rev: value === undefined ? 0 : 1 };
     },
     async entries(sid) {
-      return [...entries].filter(([key]) => key.startsWith(`${sid}/`)).map(([, entry]) => entry);
+      const mine = [...entries].filter(([key]) => key.startsWith(`${sid}/`));
+      return { rows: mine.map(([, value]) => ({ key: value.id, value, rev: 1 })), unreadable: [] };
     },
     async write(meta, expected, added) {
       this.calls += 1;
@@ -54,7 +56,7 @@ function memoryStore(): SessionStore & { writes: number; calls: number } {
 function setup(store = memoryStore()) {
   const clock = new ManualClock(1_000);
   const sessions = new Sessions({ store, clock, random: systemRandom });
-  const ids = async (leaf?: string) => (await sessions.messages("s", leaf)).map(({ entry_id }) => entry_id);
+  const ids = async (leaf?: string) => (await sessions.messages("s", leaf)).messages.map(({ entry_id }) => entry_id);
   const append = (entry_id: string, parent_id?: string, text = entry_id) =>
     sessions.append({ session_id: "s", parent_id, entry_ids: [entry_id], messages: [say(text)] });
   return { store, clock, sessions, ids, append };
@@ -196,11 +198,12 @@ describe("sessions", () => {
       ]),
     );
   });
-  test("an empty session has no messages, an unknown one is an error", async () => {
+  test("U9 neither an empty session nor an unknown one has messages, and an unknown branch is an error", async () => {
     const { sessions } = setup();
     await sessions.ensure("s", {});
-    expect(await sessions.messages("s", undefined)).toEqual([]);
-    await expect(sessions.messages("t", undefined)).rejects.toMatchObject({ code: "session_not_found" });
+    expect(await sessions.messages("s", undefined)).toEqual({ messages: [] });
+    expect(await sessions.messages("t", undefined)).toEqual({ messages: [] });
+    await expect(sessions.messages("t", "nope")).rejects.toMatchObject({ code: "entry_not_found" });
     await expect(sessions.messages("s", "nope")).rejects.toMatchObject({ code: "entry_not_found" });
   });
 });
@@ -214,7 +217,8 @@ test("parents in a circle are an error, not a hang", () => {
     timestamp: 0,
     message: say(id),
   });
-  expect(() => pathTo([entry("a", "b"), entry("b", "a")], "a")).toThrow(/circle/);
+  const rows = [entry("a", "b"), entry("b", "a")].map((value) => ({ key: value.id, value, rev: 1 }));
+  expect(() => pathTo({ rows, unreadable: [] }, "a")).toThrow(/circle/);
 });
 test("a summary is cut by characters, not code units", () => {
   expect(summarise(say("😀".repeat(100)))).toBe("😀".repeat(80));
