@@ -116,10 +116,11 @@ const RULES: readonly Rule[] = [
       to.startsWith("node:"),
   },
   {
-    title: "the boot code knows the engine and contracts, and no worker's code",
-    applies: (path) => isRelative(path, "harness/src"),
+    title: "the boot and the command know the engine and contracts, and no worker's code",
+    applies: (path) => isRelative(path, "harness/boot") || isRelative(path, "harness/cli"),
     allowed: (to) =>
-      isRelative(to, "harness/src") ||
+      isRelative(to, "harness/boot") ||
+      isRelative(to, "harness/cli") ||
       to === "harness/package.json" ||
       isOneOf(to, ["@iii/sdk", "@iii/contracts", "@iii/engine"]) ||
       isWorkerContract(to) ||

@@ -8,4 +8,4 @@ const folder = process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL("../../no
 enableCompileCache(folder);
 // The processes that this one starts use it from their first file on.
 process.env.NODE_COMPILE_CACHE = folder;
-await import("../src/main.ts");
+await import("../cli/main.ts");

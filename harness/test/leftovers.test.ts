@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { processSpawner } from "@iii/engine/supervisor";
 import { silentLogger } from "@iii/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { endLeftovers, notingSpawner } from "../src/leftovers.ts";
-import { startStack } from "../src/start.ts";
+import { endLeftovers, notingSpawner } from "../boot/leftovers.ts";
+import { startStack } from "../boot/start.ts";
 
 let folder: string;
 beforeEach(() => {

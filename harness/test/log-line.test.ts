@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { logLine } from "../src/log-line.ts";
+import { logLine } from "../boot/log-line.ts";
 
 // Colours are off where there is no terminal, or stripped here.
 const ESCAPE = String.fromCharCode(27);

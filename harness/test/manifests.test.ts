@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { WorkerDefinition } from "@iii/sdk";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { bundledWorkers } from "../src/stack.ts";
+import { bundledWorkers } from "../boot/stack.ts";
 
 const WORKERS = fileURLToPath(new URL("../../workers", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { BusError } from "@iii/sdk";
 import { expect, test } from "vitest";
-import { pick } from "../src/cli/approvals.ts";
-import { createOutput, exitCode, plain, table } from "../src/cli/output.ts";
+import { pick } from "../cli/approvals.ts";
+import { createOutput, exitCode, plain, table } from "../cli/output.ts";
 
 function capture(options: { json?: boolean; verbose?: boolean } = {}) {
   const seen = { out: "", err: "" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readPayload } from "../src/cli/payload.ts";
+import { readPayload } from "../cli/payload.ts";
 
 test.each<[string, string[], string | undefined, unknown]>([
   ["nothing is an empty object", [], undefined, {}],

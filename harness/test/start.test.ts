@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger } from "@iii/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startStack } from "../src/start.ts";
+import { startStack } from "../boot/start.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,13 +1,13 @@
 // The `iii` command: reads the command line, runs one command, exits with a code that says how it went.
 import { createLogger } from "@iii/sdk/run";
 import { Command, CommanderError } from "commander";
-import { decide, pendingApprovals, pick } from "./cli/approvals.ts";
-import { engineUrl, withEngine } from "./cli/connection.ts";
-import { createOutput, type Output, table } from "./cli/output.ts";
-import { readPayload } from "./cli/payload.ts";
-import { listWorkers, workerCommand } from "./cli/workers.ts";
-import { configPath } from "./config-file.ts";
-import { VERSION } from "./version.ts";
+import { configPath } from "../boot/config-file.ts";
+import { VERSION } from "../boot/version.ts";
+import { decide, pendingApprovals, pick } from "./approvals.ts";
+import { engineUrl, withEngine } from "./connection.ts";
+import { createOutput, type Output, table } from "./output.ts";
+import { readPayload } from "./payload.ts";
+import { listWorkers, workerCommand } from "./workers.ts";
 
 interface Globals {
   readonly json: boolean;
@@ -37,8 +37,8 @@ program
   .description("start the engine and every worker that config.yaml names")
   .option("-c, --config <file>", "the configuration file (default: III_CONFIG, else config.yaml)")
   .action(async (options: { config?: string }) => {
-    const { runUntilSignal } = await import("./start-command.ts");
-    const { logLine } = await import("./log-line.ts");
+    const { runUntilSignal } = await import("./start.ts");
+    const { logLine } = await import("../boot/log-line.ts");
     const destination = { write: (line: string) => streams.err(`${logLine("engine", line.trimEnd())}\n`) };
     const log = createLogger({ name: "engine", level: process.env["III_LOG_LEVEL"] ?? "warn", destination });
     await runUntilSignal({ configPath: configPath(options.config, process.env), env: process.env, log, out: streams.out });

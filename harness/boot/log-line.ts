@@ -1,6 +1,6 @@
 // One line of a worker's output as a person reads it: whose it is, how grave, what. Text only.
 import pc from "picocolors";
-import { plain } from "./cli/output.ts";
+import { plain } from "../cli/output.ts";
 
 const NAME_WIDTH = 18;
 const HIDDEN = new Set(["level", "time", "pid", "name", "worker", "msg", "hostname", "v"]);

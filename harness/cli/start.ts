@@ -1,7 +1,7 @@
 // Keeps `iii start` alive: the first signal drains, the second ends at once, a failed store ends with an error.
 import type { Logger } from "@iii/sdk";
-import type { Env } from "./stack.ts";
-import { type Stack, startStack } from "./start.ts";
+import type { Env } from "../boot/stack.ts";
+import { type Stack, startStack } from "../boot/start.ts";
 
 export interface RunOptions {
   readonly configPath: string;

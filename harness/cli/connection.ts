@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BusError, connect, type Iii } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
-import type { Env } from "../stack.ts";
+import type { Env } from "../boot/stack.ts";
 
 const OPEN_MS = 3_000;
 
