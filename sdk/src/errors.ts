@@ -1,4 +1,5 @@
 // The one error class of the bus and its closed list of codes. Branch on `code`, never on message text.
+import { isTooDeep, MAX_DEPTH } from "./depth.ts";
 
 /**
  * Every code, with whether the same request may succeed when it is sent again unchanged.
@@ -98,14 +99,42 @@ export class BusError extends Error {
 /** Anything thrown, as a BusError: itself if it is one, else `invocation_failed` with the original as its cause. */
 export function toBusError(thrown: unknown, fallback: ErrorCode = "invocation_failed"): BusError {
   if (thrown instanceof BusError) return thrown;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new BusError(fallback, message, { cause: thrown });
+  return new BusError(fallback, messageOf(thrown), { cause: thrown });
 }
 
-/** A thrown value as it goes onto the wire. */
+/** What a thrown value says. Anything can be thrown, also what has no text. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.message}` : String(thrown);
+  } catch {
+    return "something without a text was thrown";
+  }
+}
+
+/** Where a thrown value comes from; empty when it does not say. */
+export function stackOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.stack ?? ""}` : "";
+  } catch {
+    return "";
+  }
+}
+
+/** A thrown value as it goes onto the wire. Details that JSON cannot carry are left out, and the message says so: the answer must leave. */
 export function toWire(thrown: unknown): ErrorBody {
-  const error = toBusError(thrown);
-  return { code: error.code, message: error.message, ...(error.details === undefined ? {} : { details: error.details }) };
+  const { code, message, details } = toBusError(thrown);
+  if (details === undefined) return { code, message };
+  const problem = isTooDeep(details) ? `they nest deeper than ${MAX_DEPTH} levels` : unwritable(details);
+  return problem === undefined ? { code, message, details } : { code, message: `${message} (its details are left out: ${problem})` };
+}
+
+function unwritable(value: unknown): string | undefined {
+  try {
+    JSON.stringify(value);
+    return undefined;
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
 }
 
 /** An error from the wire as a BusError. A malformed body becomes `invocation_error`. */

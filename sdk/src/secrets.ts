@@ -1,5 +1,6 @@
 // The one place that decides what a secret looks like: the shapes, the keys that name one, and the forms in which a known one
 // may be echoed. Everything that is logged or traced passes through here. Works in browsers.
+import { messageOf, stackOf } from "./errors.ts";
 
 export const REDACTED = "[redacted]";
 
@@ -59,16 +60,13 @@ export function redact(value: unknown, depth = 0): unknown {
 }
 
 function redactError(error: Error, depth: number): unknown {
-  return redact({ ...error, name: error.name, message: error.message, stack: error.stack }, depth + 1);
+  return redact({ ...error, name: error.name, message: messageOf(error), stack: stackOf(error) }, depth + 1);
 }
 
 function redactEntries(value: object, depth: number): unknown {
-  const copy: Record<string, unknown> = {};
   const isSecret = secretsOf(value);
-  for (const [key, item] of Object.entries(value)) {
-    copy[key] = isSecret(key, item) ? REDACTED : redact(item, depth + 1);
-  }
-  return copy;
+  // `__proto__` is a key like others; an assignment would take it for something else.
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, isSecret(key, item) ? REDACTED : redact(item, depth + 1)]));
 }
 
 function hides(item: unknown): boolean {
@@ -99,15 +97,15 @@ function excerpt(value: unknown, budget: Budget, depth: number): unknown {
   if (typeof value !== "object" || value === null) return redact(value);
   if (depth >= SHOWN_DEPTH || value instanceof Uint8Array || value instanceof Error) return redact(value, depth);
   if (Array.isArray(value)) return excerptList(value, budget, depth);
-  const copy: Record<string, unknown> = {};
+  const copy: [string, unknown][] = [];
   const isSecret = secretsOf(value);
   for (const key of Object.keys(value)) {
     if (budget.left <= 0) break;
     budget.left -= key.length + 4;
     const item = (value as Record<string, unknown>)[key];
-    copy[key] = isSecret(key, item) ? REDACTED : excerpt(item, budget, depth + 1);
+    copy.push([key, isSecret(key, item) ? REDACTED : excerpt(item, budget, depth + 1)]);
   }
-  return copy;
+  return Object.fromEntries(copy);
 }
 
 /** Redacted before it is cut, with some way to spare: half a secret at the cut would not be known as one. */

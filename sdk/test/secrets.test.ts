@@ -67,3 +67,9 @@ test("K13 a known secret is found raw, escaped, url-encoded, in hex, and in base
     ),
   );
 });
+
+test("K2.1 odd keys are data in what is shown, and hide nothing", () => {
+  const value: unknown = JSON.parse('{"__proto__":{"token":"abc"},"constructor":1,"prototype":[{"__proto__":2}]}');
+  expect(JSON.stringify(redact(value))).toBe('{"__proto__":{"token":"[redacted]"},"constructor":1,"prototype":[{"__proto__":2}]}');
+  expect(capture(value).json).toBe('{"__proto__":{"token":"[redacted]"},"constructor":1,"prototype":[{"__proto__":2}]}');
+});

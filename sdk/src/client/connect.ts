@@ -104,8 +104,10 @@ class BusClient implements Client {
 
   registerFunction(id: string, handler: Handler, options: RegisterOptions = {}): Registration {
     const served: ServedFunction = { id, handler, options };
+    // Written first: what cannot be written is the caller's mistake now, and would break every later connection.
+    const text = frameText(functionFrame(served));
     this.#session.functions.set(id, served);
-    this.#send(functionFrame(served));
+    this.#connection.send(text);
     const unregister = (): void => {
       if (this.#session.functions.get(id) !== served) return;
       this.#session.functions.delete(id);
@@ -125,8 +127,9 @@ class BusClient implements Client {
 
   registerTrigger(spec: TriggerSpec & { id?: string }): Registration {
     const bound = { ...spec, id: spec.id ?? this.#random.uuid() };
+    const text = frameText(triggerFrame(bound));
     this.#session.triggers.set(bound.id, bound);
-    this.#send(triggerFrame(bound));
+    this.#connection.send(text);
     const unregister = (): void => {
       if (this.#session.triggers.delete(bound.id)) this.#send({ type: "unregistertrigger", id: bound.id, trigger_type: bound.type });
     };

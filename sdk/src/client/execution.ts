@@ -1,7 +1,7 @@
 // Runs the handlers of one connection: finds the function, sets its call up, turns what it does into an answer.
 
 import type { ErrorBody } from "../errors.ts";
-import { BusError, toBusError, toWire } from "../errors.ts";
+import { BusError, stackOf, toBusError, toWire } from "../errors.ts";
 import type { Call, Handler } from "../function.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock, Timer } from "../ports.ts";
@@ -236,7 +236,7 @@ export class Executions {
     const error = toBusError(thrown);
     if (!(thrown instanceof BusError)) this.#deps.log.error({ function_id, err: thrown }, "a handler failed");
     this.#payload(span, "iii.invocation.output", { error: error.message }, false);
-    const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+    const stack = stackOf(thrown);
     span?.event("exception", { "exception.type": error.code, "exception.message": error.message, "exception.stacktrace": stack });
     span?.end({ code: error.code, message: error.message });
     return { error: toWire(error) };

@@ -1,30 +1,40 @@
 // Frames to and from text. The payload goes last: the engine routes by the keys before it and copies the rest through.
-import { BusError, toWire } from "../errors.ts";
+import { isTooDeep, MAX_DEPTH } from "../depth.ts";
+import { BusError, messageOf, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import { decodeFrame } from "../protocol/envelope.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 import { decodeAnyway } from "../protocol/utf8.ts";
 
+/** @throws BusError `payload_too_deep` when the text could not be built for depth, `serialization_error` for what else JSON cannot carry. */
+function stringify(value: unknown, what: string): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    if (cause instanceof RangeError && isTooDeep(value)) {
+      throw new BusError("payload_too_deep", `${what} nests deeper than ${MAX_DEPTH} levels`, { cause, details: { limit: MAX_DEPTH } });
+    }
+    throw new BusError("serialization_error", `${what} is not JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
 /**
  * A value as JSON text; undefined stays undefined.
- * @throws BusError `serialization_error` for what JSON cannot carry.
+ * @throws BusError `serialization_error` or `payload_too_deep` for what JSON cannot carry.
  */
 export function toJson(value: unknown, what: string): string | undefined {
   if (value === undefined) return undefined;
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BusError("serialization_error", `${what} is not JSON: ${reason}`, { cause });
-  }
+  const text = stringify(value, what);
   if (text === undefined) throw new BusError("serialization_error", `${what} is a ${typeof value}, which JSON cannot carry`);
   return text;
 }
 
-/** One frame: the keys of `head`, then the payload's JSON text under `key`. */
+/**
+ * One frame: the keys of `head`, then the payload's JSON text under `key`.
+ * @throws BusError `serialization_error` or `payload_too_deep` for a head that cannot be written: metadata, a schema, a trigger's config.
+ */
 export function frameText(head: object, key?: "data" | "result", json?: string): string {
-  const text = JSON.stringify(head);
+  const text = stringify(head, "the message") as string;
   return key === undefined || json === undefined ? text : `${text.slice(0, -1)},"${key}":${json}}`;
 }
 
