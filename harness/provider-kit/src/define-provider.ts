@@ -2,10 +2,10 @@
 import { type AssistantMessage, type GenerateRequest, providerComplete, providerStream } from "@iii/contracts";
 import { BusError, type Call, type ChannelWriter, defineWorker, type Iii, type WorkerContext, type WorkerDefinition } from "@iii/sdk";
 import type { z } from "zod";
-import { endpointUrl } from "./endpoint.ts";
+import { fetchTransport, type Transport } from "./exchange/http.ts";
 import { generate, type Job, type Report, type Sink } from "./generate.ts";
-import { fetchTransport, type Transport } from "./http.ts";
 import { type ModelBook, modelBook } from "./models.ts";
+import { endpointUrl } from "./request/endpoint.ts";
 import { Credential, type ErrorKind, type ProviderSettings, type ProviderSpec } from "./spec.ts";
 
 export interface ProviderOptions<C> {

@@ -2,15 +2,15 @@
 import type { AssistantMessage, AssistantMessageEvent, GenerateRequest, Model, StopReason, Usage } from "@iii/contracts";
 import type { Clock, Random } from "@iii/sdk";
 import type { z } from "zod";
-import { type Assembly, newAssembly, settleStop } from "./assemble.ts";
-import { attempt, type Outcome } from "./attempt.ts";
-import { callIds } from "./call-ids.ts";
-import type { Transport } from "./http.ts";
-import { Ended, type Patience, patience } from "./patience.ts";
-import { estimatedUsage, priced } from "./price.ts";
+import { type Assembly, newAssembly, settleStop } from "./answer/assemble.ts";
+import { estimatedUsage, priced } from "./answer/price.ts";
+import { callIds } from "./answer/tool-call-ids.ts";
+import { attempt, type Outcome } from "./exchange/attempt.ts";
+import type { Transport } from "./exchange/http.ts";
+import { Ended, type Patience, patience } from "./exchange/patience.ts";
 import { redactor } from "./redact.ts";
+import { toolNames } from "./request/tool-names.ts";
 import type { Credential, Failure, HttpRequest, ProviderSettings, ProviderSpec } from "./spec.ts";
-import { toolNames } from "./tool-names.ts";
 
 /** Where the events go. `send` may wait (backpressure) and may reject once the reader is gone. */
 export interface Sink {

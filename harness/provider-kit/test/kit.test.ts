@@ -4,7 +4,7 @@ import { systemClock } from "@iii/sdk";
 import { ManualClock, settle, until } from "@iii/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { fetchTransport } from "../src/http.ts";
+import { fetchTransport } from "../src/exchange/http.ts";
 import { classifyHttp, defineProvider, type FoldEvent, ProviderSettings, type ProviderSpec } from "../src/index.ts";
 import { bytes, conformance, loopback, play, type Reply, sseHead } from "../src/testing/index.ts";
 

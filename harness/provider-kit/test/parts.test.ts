@@ -1,10 +1,10 @@
 // The pure parts of the kit, row by row.
 import type { AgentMessage, AssistantMessage, FunctionResultMessage } from "@iii/contracts";
 import { describe, expect, test } from "vitest";
-import { joinEndpoint } from "../src/endpoint.ts";
 import { classifyHttp, paired, resultText, retryAfterMs, saysOverflow, thinkingBudget } from "../src/index.ts";
 import { redactor } from "../src/redact.ts";
-import { toolNames } from "../src/tool-names.ts";
+import { joinEndpoint } from "../src/request/endpoint.ts";
+import { toolNames } from "../src/request/tool-names.ts";
 
 const call = (id: string) => ({ type: "function_call" as const, id, function_id: "f", arguments: {} });
 const assistant = (ids: string[], stop_reason: AssistantMessage["stop_reason"] = "function_call"): AssistantMessage => ({

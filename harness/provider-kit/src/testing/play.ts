@@ -3,8 +3,8 @@ import { type AssistantMessage, type AssistantMessageEvent, GenerateRequest, typ
 import type { Clock } from "@iii/sdk";
 import { ManualClock, seededRandom } from "@iii/sdk/testing";
 import type { z } from "zod";
+import type { Opened, Transport } from "../exchange/http.ts";
 import { generate, type Sink } from "../generate.ts";
-import type { Opened, Transport } from "../http.ts";
 import type { Credential, HttpRequest, ProviderSettings, ProviderSpec } from "../spec.ts";
 
 /** What the stand-in server does with one request. `lost` breaks the connection after the chunks. */

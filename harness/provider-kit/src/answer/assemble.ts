@@ -1,7 +1,7 @@
 // Builds one assistant message out of fold events and says what to tell the reader. No I/O and no time of its own.
 import type { AssistantMessageEvent, ContentBlock, StopReason, Usage } from "@iii/contracts";
 import { wellFormed } from "@iii/contracts/well-formed";
-import type { BlockKey, FoldEvent } from "./spec.ts";
+import type { BlockKey, FoldEvent } from "../spec.ts";
 import { splitCarry } from "./split-carry.ts";
 
 interface Block {

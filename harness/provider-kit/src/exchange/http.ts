@@ -1,6 +1,6 @@
 // The one place that talks to a vendor's server.
 import { wellFormed } from "@iii/contracts/well-formed";
-import type { Headers, HttpRequest } from "./spec.ts";
+import type { Headers, HttpRequest } from "../spec.ts";
 
 export interface Opened {
   readonly status: number;

@@ -1,8 +1,8 @@
 // The Chat Completions stream as OpenAI and compatible servers write it, and its fold. Forgiving about what gateways leave out.
 import type { StopReason, Usage } from "@iii/contracts";
 import { z } from "zod";
-import { classifyHttp, saysOverflow } from "./failures.ts";
-import type { BlockKey, Failure, FoldEvent, Headers } from "./spec.ts";
+import { classifyHttp, saysOverflow } from "../failures.ts";
+import type { BlockKey, Failure, FoldEvent, Headers } from "../spec.ts";
 
 const Count = z.number().nullish();
 const Tokens = z.object({

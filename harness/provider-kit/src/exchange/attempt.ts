@@ -1,12 +1,12 @@
 // One HTTP exchange with a vendor, folded into an assembly. Answers how it went; throws only `Ended`.
 import type { AssistantMessageEvent, StopReason } from "@iii/contracts";
 import type { z } from "zod";
-import type { Assembly } from "./assemble.ts";
-import { retryAfterMs } from "./failures.ts";
+import type { Assembly } from "../answer/assemble.ts";
+import { retryAfterMs } from "../failures.ts";
+import type { Failure, FoldEvent, HttpRequest, ProviderSettings, ProviderSpec } from "../spec.ts";
+import { sseDecoder } from "./frames.ts";
 import type { Opened, Transport } from "./http.ts";
 import { Ended, type Patience } from "./patience.ts";
-import type { Failure, FoldEvent, HttpRequest, ProviderSettings, ProviderSpec } from "./spec.ts";
-import { sseDecoder } from "./sse.ts";
 
 export type Outcome = { readonly type: "end"; readonly stop: StopReason } | { readonly type: "fail"; readonly failure: Failure };
 

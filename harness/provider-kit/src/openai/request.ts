@@ -1,9 +1,9 @@
 // A generate request as Chat Completions messages and tools, for OpenAI and compatible servers. Pure.
 import type { ContentBlock, FunctionResultMessage, GenerateRequest } from "@iii/contracts";
-import { type AssistantTurn, paired, type Turn } from "./pairing.ts";
-import { argumentsOf, resultText, textOf } from "./result-text.ts";
-import type { Credential, HttpRequest, ProviderSettings, RequestContext } from "./spec.ts";
-import { effectiveLevel } from "./thinking.ts";
+import { type AssistantTurn, paired, type Turn } from "../request/pairing.ts";
+import { argumentsOf, resultText, textOf } from "../request/result-text.ts";
+import { effectiveLevel } from "../request/thinking.ts";
+import type { Credential, HttpRequest, ProviderSettings, RequestContext } from "../spec.ts";
 
 type Part = Record<string, unknown>;
 
