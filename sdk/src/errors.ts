@@ -66,9 +66,6 @@ const RETRYABLE = {
 
 export type ErrorCode = keyof typeof RETRYABLE;
 
-/** The codes of the list above. */
-export const ERROR_CODES = Object.keys(RETRYABLE) as readonly ErrorCode[];
-
 /** `{code, message, stacktrace?}`: an error as it stands in an `invocationresult` frame, plus our additive `details`. */
 export interface ErrorBody {
   code: string;

@@ -27,7 +27,7 @@ export function readCall(target: TriggerTarget, payload: unknown, options: Trigg
 
 const nullable = new WeakMap<FunctionDefinition, boolean>();
 
-/** What "no result" stands for: a null does not travel, so it is null where the definition has null and not nothing. */
+/** An absent result means null when the output schema allows null but not undefined: null does not travel. */
 export function withoutResult(target: TriggerTarget): null | undefined {
   if (typeof target === "string" || !("kind" in target)) return undefined;
   const known = nullable.get(target) ?? (target.output.safeParse(null).success && !target.output.safeParse(undefined).success);

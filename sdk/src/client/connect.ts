@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from "../log-port.ts";
 import type { Clock, Random } from "../ports.ts";
 import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
 import { systemClock, systemRandom } from "../system.ts";
+import { within } from "../time.ts";
 import { type Ambient, processAmbient } from "./ambient.ts";
 import { type CallDeps, prepareCall, readCall, withoutResult } from "./call.ts";
 import { Channels } from "./channel.ts";
@@ -167,13 +168,7 @@ class BusClient implements Client {
     for (const id of [...this.#session.functions.keys()]) this.#send({ type: "unregisterfunction", id });
     const idle = this.#executions.idle();
     if (this.#executions.size === 0 || ms <= 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.#clock.setTimer(resolve, ms);
-      void idle.then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    await within(this.#clock, ms, idle, () => undefined);
   }
 
   async close(options: { drain_ms?: number } = {}): Promise<void> {

@@ -12,9 +12,9 @@ export interface WsDialerOptions {
 
 const HANDSHAKE_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** None here: the engine's limit holds for what it takes in, and what it adds to a frame must not end the receiver. */
 /** So many frames leave without waiting for the end of the turn: the engine works while we do. */
 const FRAMES_PER_WRITE = 16;
+/** No limit on receive: the engine already bounds messages, and what it adds must not close us. */
 const MAX_PAYLOAD = 0;
 
 /** Dials the engine at `url` (`ws://host:port`, with or without a path of its own). */

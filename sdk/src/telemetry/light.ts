@@ -20,7 +20,9 @@ interface Recorded {
   readonly trace_id: string;
   readonly span_id: string;
   readonly parent: string | undefined;
+  /** Wall time; the span lasts as long as the monotonic clock says, whatever happens to the wall clock meanwhile. */
   readonly start: number;
+  readonly started: number;
   readonly spec: SpanStart;
   readonly events: { time: string; name: string; attributes: Readonly<Record<string, string>> }[];
 }
@@ -55,6 +57,7 @@ export class LightSpans implements SpanSink {
       span_id: this.#random.hex(8),
       parent: parent?.span_id,
       start: this.#clock.now(),
+      started: this.#clock.monotonic(),
       spec,
       events: [],
     };
@@ -62,13 +65,18 @@ export class LightSpans implements SpanSink {
     this.#send(span, undefined, undefined);
     return {
       traceparent: formatTraceparent({ trace_id: span.trace_id, span_id: span.span_id, sampled: true }),
-      event: (name, attributes) => void span.events.push({ time: nanos(this.#clock.now()), name, attributes }),
+      event: (name, attributes) => void span.events.push({ time: nanos(this.#at(span)), name, attributes }),
       end: (error) => {
-        if (!ended) this.#send(span, this.#clock.now(), error);
+        if (!ended) this.#send(span, this.#at(span), error);
         ended = true;
       },
       run: (body) => body(),
     };
+  }
+
+  /** The wall time of this moment, counted from the span's start. */
+  #at(span: Recorded): number {
+    return span.start + this.#clock.monotonic() - span.started;
   }
 
   async close(): Promise<void> {
