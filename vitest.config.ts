@@ -8,6 +8,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: [
+            "test/**/*.test.ts",
             "{sdk,engine}/test/**/*.test.ts",
             "harness/test/**/*.test.ts",
             "harness/*/test/**/*.test.ts",

@@ -4,9 +4,9 @@ import { channelBuiltin } from "./builtin/channel/register.ts";
 import { httpBuiltin } from "./builtin/http/register.ts";
 import { observabilityBuiltin } from "./builtin/observability/register.ts";
 import { pubsubBuiltin } from "./builtin/pubsub/register.ts";
-import { storageBuiltins } from "./builtin/storage.ts";
+import { storageBuiltins } from "./builtin/storage/register.ts";
 import type { EngineConfig } from "./config.ts";
-import type { Builtin } from "./host.ts";
+import type { Builtin } from "./ports/host.ts";
 
 export function defaultBuiltins(config: EngineConfig): Builtin[] {
   const { max_body_bytes, max_value_bytes, http_timeout_ms } = config.limits;

@@ -1,14 +1,14 @@
 // The composition root: core and shell, storage, built-ins and the paths that wires may open. Opens no port by itself.
 import { BusError, type Clock, type Logger, type Random, type Wire, type WireHandlers } from "@iii/sdk";
 import type { EngineConfig } from "./config.ts";
-import type { Builtin, ChannelMaker, EngineHost } from "./host.ts";
-import type { WireService } from "./registry.ts";
+import type { Builtin, ChannelMaker, EngineHost } from "./ports/host.ts";
+import type { WireService } from "./ports/registry.ts";
+import type { Store } from "./ports/store.ts";
+import { type EngineTracer, noTracer, type Telemetry } from "./ports/tracer.ts";
 import type { Served } from "./shell/builtin-calls.ts";
 import { Bus, type WireMeta } from "./shell/bus.ts";
 import { parsePath } from "./shell/paths.ts";
 import { makeRegistry } from "./shell/registry.ts";
-import type { Store } from "./store/port.ts";
-import { type EngineTracer, noTracer, type Telemetry } from "./tracer.ts";
 
 export interface EngineDeps {
   readonly clock: Clock;

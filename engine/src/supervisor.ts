@@ -10,4 +10,4 @@ export {
   type WorkerPlan,
 } from "./builtin/supervisor/port.ts";
 export { type SupervisorBuiltin, supervisorBuiltin } from "./builtin/supervisor/register.ts";
-export { processSpawner } from "./shell/spawner.ts";
+export { processSpawner } from "./builtin/supervisor/spawner.ts";

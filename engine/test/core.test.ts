@@ -6,12 +6,12 @@ import { defaultEngineConfig } from "../src/config.ts";
 import { Access, compilePatterns } from "../src/core/access.ts";
 import { withBaggage } from "../src/core/baggage.ts";
 import { expire } from "../src/core/calls.ts";
-import { connect, disconnect } from "../src/core/connections.ts";
+import type { Core } from "../src/core/core.ts";
 import type { Effect } from "../src/core/effects.ts";
 import { Functions } from "../src/core/functions.ts";
+import { connect, disconnect } from "../src/core/lifecycle.ts";
 import { Invocations } from "../src/core/pending.ts";
 import { route } from "../src/core/router.ts";
-import type { Core } from "../src/core/state.ts";
 import { Triggers } from "../src/core/triggers.ts";
 
 const { human_only, protected_scopes } = defaultEngineConfig();

@@ -2,10 +2,10 @@
 import type { ErrorBody } from "@iii/sdk";
 import { type Action, encodeFrame, type Origin } from "@iii/sdk/protocol";
 import { withBaggage } from "./baggage.ts";
+import { type Connection, startRunning, stopRunning } from "./connection.ts";
+import type { Core } from "./core.ts";
 import type { Effect, Outcome } from "./effects.ts";
 import type { Invocation } from "./pending.ts";
-import type { Core } from "./state.ts";
-import { type Connection, startRunning, stopRunning } from "./workers.ts";
 
 export interface CallRequest {
   /** The calling connection; null when the engine calls. */

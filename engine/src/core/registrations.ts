@@ -1,9 +1,9 @@
 // What workers register: functions, trigger types and bindings. Refusals answer where the protocol has an answer, else they are noted.
 import type { ErrorBody } from "@iii/sdk";
 import { FunctionId } from "@iii/sdk/protocol";
+import type { Connection } from "./connection.ts";
+import type { Core } from "./core.ts";
 import type { BindingData, Effect } from "./effects.ts";
-import type { Core } from "./state.ts";
-import type { Connection } from "./workers.ts";
 
 type Head = Record<string, unknown>;
 

@@ -1,8 +1,10 @@
 // Takes one frame of one connection and says what to do about it. Pure but for its own tables; never throws for what a peer sends.
 import { type Action, decodeFrame } from "@iii/sdk/protocol";
 import { answer, call, cancel } from "./calls.ts";
-import { reattach } from "./connections.ts";
+import type { Connection } from "./connection.ts";
+import type { Core } from "./core.ts";
 import type { Effect, Outcome } from "./effects.ts";
+import { reattach } from "./lifecycle.ts";
 import {
   registerFunction,
   registerTrigger,
@@ -13,8 +15,6 @@ import {
   unregisterTrigger,
   unregisterTriggerType,
 } from "./registrations.ts";
-import type { Core } from "./state.ts";
-import type { Connection } from "./workers.ts";
 
 interface Incoming {
   readonly core: Core;

@@ -1,7 +1,7 @@
 // Hands bindings of built-in trigger types to the built-in that provides the type, with their config checked.
 import { BusError } from "@iii/sdk";
 import type { BindingData } from "../core/effects.ts";
-import type { Binding, TriggerTypeSpec } from "../host.ts";
+import type { Binding, TriggerTypeSpec } from "../ports/host.ts";
 
 export class BuiltinTypes {
   readonly #specs = new Map<string, TriggerTypeSpec>();

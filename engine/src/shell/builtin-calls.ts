@@ -2,8 +2,8 @@
 import { BusError, type FunctionDefinition, toBusError, toWire, unsampled } from "@iii/sdk";
 import type { Access } from "../core/access.ts";
 import type { BuiltinRun, Outcome } from "../core/effects.ts";
-import type { BuiltinCall, Caller } from "../host.ts";
-import type { EngineSpan, EngineTracer } from "../tracer.ts";
+import type { BuiltinCall, Caller } from "../ports/host.ts";
+import type { EngineSpan, EngineTracer } from "../ports/tracer.ts";
 
 export interface Served {
   readonly owner: string;

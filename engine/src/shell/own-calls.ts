@@ -2,7 +2,7 @@
 import { BusError, fromWire } from "@iii/sdk";
 import type { CallRequest } from "../core/calls.ts";
 import type { Outcome } from "../core/effects.ts";
-import { type EngineInvocation, Unanswered } from "../host.ts";
+import { type EngineInvocation, Unanswered } from "../ports/host.ts";
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();

@@ -1,10 +1,10 @@
 // The catalogue's view of the core's tables.
 import { BusError, type Random } from "@iii/sdk";
-import { announce } from "../core/connections.ts";
+import type { Core } from "../core/core.ts";
 import type { BindingData, Effect } from "../core/effects.ts";
+import { announce } from "../core/lifecycle.ts";
 import { unregisterTrigger } from "../core/registrations.ts";
-import type { Core } from "../core/state.ts";
-import type { FunctionRow, Registry, TypeRow } from "../registry.ts";
+import type { FunctionRow, Registry, TypeRow } from "../ports/registry.ts";
 import type { BuiltinTypes } from "./bindings.ts";
 import type { Served } from "./builtin-calls.ts";
 

@@ -15,7 +15,7 @@ import type { z } from "zod";
 import { defaultBuiltins } from "../builtins.ts";
 import { defaultEngineConfig, type EngineConfig } from "../config.ts";
 import { createEngine, type Engine } from "../engine.ts";
-import { createMemoryStore, type MemoryStore } from "../store/memory.ts";
+import { createMemoryStore, type MemoryStore } from "../storage/memory.ts";
 import { linkedDialer } from "../transport/linked.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a worker of any config type; `unknown` would refuse all of them

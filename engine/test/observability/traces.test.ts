@@ -4,7 +4,7 @@ import { defineFunction, defineWorker } from "@iii/sdk";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { SpanNode } from "../../src/builtin/observability/contract.ts";
-import { createMemoryStore } from "../../src/store/memory.ts";
+import { createMemoryStore } from "../../src/storage/memory.ts";
 
 const Input = z.object({ session_id: z.string().optional(), text: z.string().default("") });
 const outer = defineFunction({ id: "outer::run", about: "Outer.", input: Input, output: z.object({ text: z.string() }) });

@@ -10,8 +10,8 @@ import { wsDialer } from "@iii/sdk/run";
 import { ManualClock } from "@iii/sdk/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stateGet, stateSet, stateTransact } from "../../src/builtin/state/contract.ts";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
+import { stateGet, stateSet, stateTransact } from "../../src/builtin/storage/state/contract.ts";
+import { createSqliteStore } from "../../src/storage/sqlite.ts";
 import { createMemoryStore, testBus } from "../../src/testing/index.ts";
 
 /** Sends `count` transactions, one each `gapMs`, and kills the engine at `crashAt`. Says which were acknowledged and which are there. */
@@ -59,7 +59,7 @@ describe("crashes", () => {
     const folder = mkdtempSync(join(tmpdir(), "kill-"));
     try {
       const script = join(folder, "writer.ts");
-      const store = fileURLToPath(new URL("../../src/store/sqlite.ts", import.meta.url));
+      const store = fileURLToPath(new URL("../../src/storage/sqlite.ts", import.meta.url));
       writeFileSync(
         script,
         `import { writeSync } from "node:fs";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Group, HISTORY, HISTORY_CHARS } from "../../src/builtin/stream/group.ts";
+import { Group, HISTORY, HISTORY_CHARS } from "../../src/builtin/storage/stream/group.ts";
 
 const filled = (count: number): Group => {
   const group = new Group("e1");

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { createLedger } from "../../src/store/ledger.ts";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
+import { createLedger } from "../../src/builtin/storage/ledger.ts";
+import { createSqliteStore } from "../../src/storage/sqlite.ts";
 
 const folders: string[] = [];
 afterEach(() => {

@@ -8,11 +8,11 @@ import { silentLogger, systemClock, systemRandom } from "@iii/sdk";
 import { registerWorker } from "iii-sdk";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { catalogueBuiltin } from "../../src/builtin/catalogue/register.ts";
-import { storageBuiltins } from "../../src/builtin/storage.ts";
+import { storageBuiltins } from "../../src/builtin/storage/register.ts";
 import { defaultEngineConfig } from "../../src/config.ts";
 import { createEngine, type Engine } from "../../src/engine.ts";
-import type { Store } from "../../src/store/port.ts";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createSqliteStore } from "../../src/storage/sqlite.ts";
 import { attachBus } from "../../src/transport/ws.ts";
 
 process.env["OTEL_ENABLED"] = "false";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { StateOp } from "../../src/builtin/state/contract.ts";
-import { applyOps } from "../../src/builtin/state/ops.ts";
+import { applyOps } from "../../src/builtin/storage/ops.ts";
+import type { StateOp } from "../../src/builtin/storage/state/contract.ts";
 
 type Row = { title: string; before?: unknown; ops: StateOp[]; after: unknown; code?: string };
 const deep = (levels: number): unknown => (levels === 0 ? 1 : { in: deep(levels - 1) });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
+import { createSqliteStore } from "../../src/storage/sqlite.ts";
 
 const SEEDS = 8;
 const root = mkdtempSync(join(tmpdir(), "power-"));

@@ -2,8 +2,8 @@ import { BusError } from "@iii/sdk";
 import { until } from "@iii/sdk/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { queueDlqMessages, queueRedrive, queueRedriveMessage, queueTopicStats } from "../../src/builtin/queue/contract.ts";
-import { stateTransact } from "../../src/builtin/state/contract.ts";
+import { queueDlqMessages, queueRedrive, queueRedriveMessage, queueTopicStats } from "../../src/builtin/storage/queue/contract.ts";
+import { stateTransact } from "../../src/builtin/storage/state/contract.ts";
 import { testBus } from "../../src/testing/index.ts";
 import { gate, probe } from "./helpers.ts";
 

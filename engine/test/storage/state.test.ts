@@ -11,7 +11,7 @@ import {
   stateSet,
   stateTransact,
   stateUpdate,
-} from "../../src/builtin/state/contract.ts";
+} from "../../src/builtin/storage/state/contract.ts";
 import { createMemoryStore, testBus } from "../../src/testing/index.ts";
 import { probe } from "./helpers.ts";
 

@@ -1,7 +1,7 @@
 // One suite that every store adapter passes.
 import { BusError } from "@iii/sdk";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Store } from "../../src/store/port.ts";
+import type { Store } from "../../src/ports/store.ts";
 
 export interface StoreCase {
   open(): Promise<Store> | Store;

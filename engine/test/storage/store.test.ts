@@ -6,8 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { BusError } from "@iii/sdk";
 import { afterEach, describe, expect, test } from "vitest";
-import { createMemoryStore, type MemoryStore } from "../../src/store/memory.ts";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
+import { createMemoryStore, type MemoryStore } from "../../src/storage/memory.ts";
+import { createSqliteStore } from "../../src/storage/sqlite.ts";
 import { testBus } from "../../src/testing/index.ts";
 import { storeCases } from "./store.case.ts";
 
@@ -111,7 +111,7 @@ describe.skipIf(!traceable)("sqlite store under strace", () => {
   test("a lone acknowledged write costs one sync", () => {
     const where = folder();
     const script = join(where, "writes.ts");
-    const store = fileURLToPath(new URL("../../src/store/sqlite.ts", import.meta.url));
+    const store = fileURLToPath(new URL("../../src/storage/sqlite.ts", import.meta.url));
     writeFileSync(
       script,
       `import { createSqliteStore } from ${JSON.stringify(store)};

@@ -11,7 +11,7 @@ import {
   streamSend,
   streamSet,
   streamUpdate,
-} from "../../src/builtin/stream/contract.ts";
+} from "../../src/builtin/storage/stream/contract.ts";
 import { createMemoryStore, testBus } from "../../src/testing/index.ts";
 import { gate, probe } from "./helpers.ts";
 

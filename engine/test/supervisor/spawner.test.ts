@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { processSpawner } from "../../src/shell/spawner.ts";
+import { processSpawner } from "../../src/builtin/supervisor/spawner.ts";
 
 /** Every line that a script writes to stdout. */
 async function linesOf(script: string): Promise<string[]> {

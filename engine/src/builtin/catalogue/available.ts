@@ -1,6 +1,6 @@
 // Tells the bindings of one trigger type that something changed: at once, or gathered over a moment.
 import { type Timer, toBusError } from "@iii/sdk";
-import type { Binding, EngineHost } from "../../host.ts";
+import type { Binding, EngineHost } from "../../ports/host.ts";
 
 const GATHER_MS = 50;
 

@@ -1,8 +1,8 @@
 // engine::*: reads of the registry, announcements, ownerless triggers, and the two "available" trigger types.
 import { BusError } from "@iii/sdk";
 import { z } from "zod";
-import type { Builtin, EngineHost } from "../../host.ts";
-import type { Announcement } from "../../registry.ts";
+import type { Builtin, EngineHost } from "../../ports/host.ts";
+import type { Announcement } from "../../ports/registry.ts";
 import { Available } from "./available.ts";
 import * as c from "./contract.ts";
 import {

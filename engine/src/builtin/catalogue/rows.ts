@@ -1,7 +1,7 @@
 // How the registry's rows look to those who ask: pure mappings, filters and order.
 import { type FunctionDefinition, requestFormat, responseFormat } from "@iii/sdk";
 import { z } from "zod";
-import type { BindingData, FunctionRow, Registry, TypeRow, WorkerRow } from "../../registry.ts";
+import type { BindingData, FunctionRow, Registry, TypeRow, WorkerRow } from "../../ports/registry.ts";
 import type { Filter, FunctionDetail, FunctionSummary, RegisteredTriggerSummary, TriggerTypeDetail, WorkerSummary } from "./contract.ts";
 
 const NAMESPACE = "default";

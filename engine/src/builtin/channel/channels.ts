@@ -1,6 +1,6 @@
 // The open channels by id. Built-ins get channels whose one end the engine holds; everybody else gets references.
 import { BusError, type ChannelRef, type Timer } from "@iii/sdk";
-import type { ChannelMaker, EngineChannel, EngineHost } from "../../host.ts";
+import type { ChannelMaker, EngineChannel, EngineHost } from "../../ports/host.ts";
 import { type Direction, Pipe } from "./pipe.ts";
 
 const MAX_FRAMES = 1_024;

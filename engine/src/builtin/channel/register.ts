@@ -1,5 +1,5 @@
 // Channels: made by a function, opened as sockets of their own under /ws/channels/<id>, removed when both sides are done.
-import type { Builtin } from "../../host.ts";
+import type { Builtin } from "../../ports/host.ts";
 import { Channels } from "./channels.ts";
 import { channelsCreate } from "./contract.ts";
 

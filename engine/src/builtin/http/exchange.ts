@@ -1,6 +1,6 @@
 // One request and the function that answers it: by what it returns, or by what it writes to the `response` channel. Decided once.
 import { type BusError, type Timer, toBusError } from "@iii/sdk";
-import type { EngineHost } from "../../host.ts";
+import type { EngineHost } from "../../ports/host.ts";
 import type { HttpRequest, HttpResponse } from "./port.ts";
 import { type Pieces, RequestBody } from "./request-body.ts";
 import { fromError, fromReturn } from "./respond.ts";

@@ -1,6 +1,6 @@
 // The http built-in: routes bound by workers, static mounts, /healthz and the status page. It answers values; sockets are the listener's.
 import { toBusError } from "@iii/sdk";
-import type { Binding, Builtin, EngineHost } from "../../host.ts";
+import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
 import { type HealthReport, HttpTrigger, httpStatic } from "./contract.ts";
 import { Exchange, failed, type Trace } from "./exchange.ts";
 import { type HttpFront, type HttpRequest, type HttpResponse, jsonResponse } from "./port.ts";

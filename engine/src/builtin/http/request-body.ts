@@ -1,6 +1,6 @@
 // The engine's end of a `request_body` channel: pours a request's bytes in, as fast as the function takes them.
 import type { Wire, WireHandlers } from "@iii/sdk";
-import type { EngineChannel } from "../../host.ts";
+import type { EngineChannel } from "../../ports/host.ts";
 
 const FRAME_BYTES = 65_536;
 const NORMAL = 1000;

@@ -1,6 +1,6 @@
 // From what a function returned, or threw, to an HTTP response. Pure.
 import { type BusError, toBusError } from "@iii/sdk";
-import { Unanswered } from "../../host.ts";
+import { Unanswered } from "../../ports/host.ts";
 import { type HttpResponse, jsonResponse } from "./port.ts";
 
 type Headers = [string, string][];

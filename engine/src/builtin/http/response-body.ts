@@ -1,6 +1,6 @@
 // The engine's end of a `response` channel: control frames make the head, binary frames are the body. Decides nothing.
 import type { Wire, WireHandlers } from "@iii/sdk";
-import type { EngineChannel } from "../../host.ts";
+import type { EngineChannel } from "../../ports/host.ts";
 import type { BodySink, BodyStream } from "./port.ts";
 import { finalStatus, headerList } from "./respond.ts";
 

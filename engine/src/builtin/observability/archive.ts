@@ -1,7 +1,7 @@
 // Spans of sessions, kept on disk so that a turn resumed after a crash is still one tree. Written behind, in few commits; delays nobody.
 import { type BusError, type Clock, type Logger, type Timer, toBusError } from "@iii/sdk";
-import { seqKey } from "../../store/ledger.ts";
-import type { Row, Store, Write } from "../../store/port.ts";
+import type { Row, Store, Write } from "../../ports/store.ts";
+import { seqKey } from "../storage/ledger.ts";
 import type { StoredSpan } from "./contract.ts";
 import { attribute } from "./queries.ts";
 

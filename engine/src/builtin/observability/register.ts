@@ -1,7 +1,7 @@
 // What the engine observes: its tracer, where telemetry arrives, and the functions that read both.
 import { type Clock, parseBaggage, systemClock } from "@iii/sdk";
-import type { Builtin, EngineHost } from "../../host.ts";
-import { type EngineTracer, noTracer, type Telemetry } from "../../tracer.ts";
+import type { Builtin, EngineHost } from "../../ports/host.ts";
+import { type EngineTracer, noTracer, type Telemetry } from "../../ports/tracer.ts";
 import { Archive } from "./archive.ts";
 import {
   baggageGet,

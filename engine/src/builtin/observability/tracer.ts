@@ -1,6 +1,6 @@
 // The engine's own spans, recorded straight into the span store: the engine does not load an OpenTelemetry SDK.
 import { type Clock, formatTraceparent, parseBaggage, parseTraceparent, type Random } from "@iii/sdk";
-import type { EngineSpan, EngineTracer } from "../../tracer.ts";
+import type { EngineSpan, EngineTracer } from "../../ports/tracer.ts";
 import { cleanOutcome, cleanSpan } from "./clean.ts";
 import type { SpanLink, StoredSpan } from "./contract.ts";
 import type { SpanStore } from "./spans.ts";

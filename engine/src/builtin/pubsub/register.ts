@@ -1,7 +1,7 @@
 // publish/subscribe: a topic's live subscribers, each called once without waiting. Nothing is stored or repeated.
 import { BusError, toBusError } from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
-import type { Binding, Builtin, EngineHost } from "../../host.ts";
+import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
 import { publish, SubscribeTriggerConfig } from "./contract.ts";
 
 /** What the published value carries on to its subscribers. */

@@ -1,6 +1,6 @@
 // The supervisor as a built-in: worker::*, and the health of everything that config.yaml names.
 
-import type { Builtin, EngineHost } from "../../host.ts";
+import type { Builtin, EngineHost } from "../../ports/host.ts";
 import type { HealthReport } from "../http/contract.ts";
 import { workerList, workerRestart, workerStart, workerStop } from "./contract.ts";
 import type { Plan, PlanSource, ProcessSpec, Spawner } from "./port.ts";

@@ -1,0 +1,30 @@
+// Everything the core knows, in one place, and the arguments it was made with.
+import type { Access } from "./access.ts";
+import type { Connection } from "./connection.ts";
+import type { Functions } from "./functions.ts";
+import type { Invocations } from "./pending.ts";
+import type { Triggers } from "./triggers.ts";
+
+export interface CoreLimits {
+  /** Calls that one connection may have made, and calls that it may be running. */
+  readonly max_in_flight: number;
+  readonly max_depth: number;
+  /** Told to every connection, so that it need not find out by being ended. */
+  readonly max_frame_bytes: number;
+  readonly call_timeout_ms: number;
+  readonly max_functions: number;
+  readonly max_triggers: number;
+  /** How long an executor has to answer after it was told to cancel. */
+  readonly cancel_grace_ms: number;
+}
+
+export interface Core {
+  readonly functions: Functions;
+  readonly triggers: Triggers;
+  readonly connections: Map<string, Connection>;
+  readonly invocations: Invocations;
+  readonly access: Access;
+  readonly limits: CoreLimits;
+  /** A fresh UUIDv4. */
+  readonly uuid: () => string;
+}
