@@ -17,7 +17,15 @@ export default defineConfig({
           testTimeout: 15_000,
         },
       },
-      { test: { name: "e2e", include: ["harness/e2e/**/*.test.ts"], testTimeout: 90_000, hookTimeout: 90_000, fileParallelism: false } },
+      {
+        test: {
+          name: "e2e",
+          include: ["harness/e2e/scenarios/**/*.test.ts"],
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 });

@@ -2,8 +2,19 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isAlive, type Stack, startStack, until } from "./support/stack.ts";
-import { ended, parked, pending, post, programEntry, readLedger, resolve, startsPerAttempt, stateOf, transcript } from "./support/turns.ts";
+import { isAlive, type Stack, startStack, until } from "../support/stack.ts";
+import {
+  ended,
+  parked,
+  pending,
+  post,
+  programEntry,
+  readLedger,
+  resolve,
+  startsPerAttempt,
+  stateOf,
+  transcript,
+} from "../support/turns.ts";
 
 const withLedger = (shipped: string) => `${shipped}${programEntry("ledger", "support/ledger-worker.ts")}`;
 

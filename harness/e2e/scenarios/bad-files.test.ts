@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Kept, keep } from "./support/kept.ts";
-import { iii, processesOf, type Stack, startStack, until } from "./support/stack.ts";
-import { ended, post, transcript } from "./support/turns.ts";
+import { type Kept, keep } from "../support/kept.ts";
+import { iii, processesOf, type Stack, startStack, until } from "../support/stack.ts";
+import { ended, post, transcript } from "../support/turns.ts";
 
 let stack: Stack;
 let kept: Kept;

@@ -3,9 +3,9 @@ import { type Client, connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { registerWorker } from "iii-sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Kept, keep } from "./support/kept.ts";
-import { rawBytes, rawSocket } from "./support/raw.ts";
-import { type Stack, startStack } from "./support/stack.ts";
+import { type Kept, keep } from "../support/kept.ts";
+import { rawBytes, rawSocket } from "../support/raw.ts";
+import { type Stack, startStack } from "../support/stack.ts";
 
 process.env["OTEL_ENABLED"] = "false";
 const FRAME_LIMIT = 1_048_576;

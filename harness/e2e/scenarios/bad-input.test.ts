@@ -2,10 +2,10 @@
 // One stack for all: every test ends with the proof that what was accepted before its bad input is still there.
 import type { BusError } from "@iii/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Kept, keep } from "./support/kept.ts";
-import { rawSocket } from "./support/raw.ts";
-import { type Stack, startStack, until } from "./support/stack.ts";
-import { ended, parked, pending, post, resolve, stateOf, transcript, userMessage } from "./support/turns.ts";
+import { type Kept, keep } from "../support/kept.ts";
+import { rawSocket } from "../support/raw.ts";
+import { type Stack, startStack, until } from "../support/stack.ts";
+import { ended, parked, pending, post, resolve, stateOf, transcript, userMessage } from "../support/turns.ts";
 
 let stack: Stack;
 let kept: Kept;

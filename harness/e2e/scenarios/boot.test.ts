@@ -6,7 +6,7 @@ import { connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { expect, test } from "vitest";
 import WebSocket from "ws";
-import { iii, isAlive, processesOf, REPO, startStack, until } from "./support/stack.ts";
+import { iii, isAlive, processesOf, REPO, startStack, until } from "../support/stack.ts";
 
 test("the stack boots to green, says what it promises, and Ctrl+C leaves no process", async () => {
   await using stack = await startStack();

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ConsolePage, openConsole, say, shows } from "./support/browser.ts";
-import { REPO, type Stack, startStack, until } from "./support/stack.ts";
+import { type ConsolePage, openConsole, say, shows } from "../support/browser.ts";
+import { REPO, type Stack, startStack, until } from "../support/stack.ts";
 
 let stack: Stack;
 beforeAll(async () => {

@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Stack, startStack, until } from "./support/stack.ts";
-import { ended, post, programEntry, startsPerAttempt, transcript } from "./support/turns.ts";
+import { type Stack, startStack, until } from "../support/stack.ts";
+import { ended, post, programEntry, startsPerAttempt, transcript } from "../support/turns.ts";
 
 const SEEDS = Number(process.env["CRASH_SEEDS"] ?? 50);
 /** A turn with one call commits about this often; a seed picks one of them to die after. */

@@ -1,8 +1,8 @@
 // The official SDK, unmodified, as tool, as client and in place of two of our own workers.
 import { registerWorker } from "iii-sdk";
 import { afterEach, expect, test } from "vitest";
-import { type Stack, startStack, until } from "./support/stack.ts";
-import { ended, parked, post, programEntry, resolve, transcript, userMessage } from "./support/turns.ts";
+import { type Stack, startStack, until } from "../support/stack.ts";
+import { ended, parked, post, programEntry, resolve, transcript, userMessage } from "../support/turns.ts";
 
 process.env["OTEL_ENABLED"] = "false";
 

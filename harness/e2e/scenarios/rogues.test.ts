@@ -6,10 +6,10 @@ import type { AssistantMessage } from "@iii/contracts";
 import { type ChannelRef, type ChannelWriter, type Client, connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anthropic, asAnthropic, KEY, type ModelServer, modelServer, wire } from "./support/model-server.ts";
-import { rawSocket } from "./support/raw.ts";
-import { type Stack, startStack } from "./support/stack.ts";
-import { ended, pending, post, programEntry, readLedger, textOf, transcript } from "./support/turns.ts";
+import { anthropic, asAnthropic, KEY, type ModelServer, modelServer, wire } from "../support/model-server.ts";
+import { rawSocket } from "../support/raw.ts";
+import { type Stack, startStack } from "../support/stack.ts";
+import { ended, pending, post, programEntry, readLedger, textOf, transcript } from "../support/turns.ts";
 
 let stack: Stack;
 let server: ModelServer;

@@ -1,7 +1,7 @@
 // Who gets a socket: our own page and programs of this machine, and no page of any other site. And what a browser may not reach then.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rawRequest, rawSocket, upgrade } from "./support/raw.ts";
-import { type Stack, startStack } from "./support/stack.ts";
+import { rawRequest, rawSocket, upgrade } from "../support/raw.ts";
+import { type Stack, startStack } from "../support/stack.ts";
 
 let stack: Stack;
 beforeAll(async () => {

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startStack, until } from "./support/stack.ts";
+import { startStack, until } from "../support/stack.ts";
 
 /** A worker in plain JavaScript: registers `<name>::where`, announces itself, answers with its folder's name and its config. */
 const BARE = `

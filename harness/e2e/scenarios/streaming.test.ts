@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import type { AgentEvent } from "@iii/contracts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { anthropic, asAnthropic, type ModelServer, modelServer, wire } from "./support/model-server.ts";
-import { type Stack, startStack, until } from "./support/stack.ts";
-import { ended, pending, post, programEntry, readLedger, stateOf, textOf, transcript, userMessage } from "./support/turns.ts";
+import { anthropic, asAnthropic, type ModelServer, modelServer, wire } from "../support/model-server.ts";
+import { type Stack, startStack, until } from "../support/stack.ts";
+import { ended, pending, post, programEntry, readLedger, stateOf, textOf, transcript, userMessage } from "../support/turns.ts";
 
 interface Seen {
   group: string;

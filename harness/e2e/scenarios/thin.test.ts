@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startStack, until } from "./support/stack.ts";
-import { ended, post, programEntry, readLedger } from "./support/turns.ts";
+import { startStack, until } from "../support/stack.ts";
+import { ended, post, programEntry, readLedger } from "../support/turns.ts";
 
 const thin = (policy: string) => `version: 1
 engine: { port: "\${III_PORT:-0}", http: { port: "\${III_HTTP_PORT:-0}" }, data: "\${III_DATA_DIR:-.iii}" }

@@ -1,8 +1,8 @@
 // The whole path with the wire of real vendors, spoken by a third party's model server in its own process.
 import { aimock } from "@iii/provider-kit/testing";
 import { expect, test } from "vitest";
-import { startStack } from "./support/stack.ts";
-import { ended, parked, post, resolve, textOf, transcript } from "./support/turns.ts";
+import { startStack } from "../support/stack.ts";
+import { ended, parked, post, resolve, textOf, transcript } from "../support/turns.ts";
 
 const PROMPT = "what is in the folder?";
 const calls = (ids: readonly string[]) =>

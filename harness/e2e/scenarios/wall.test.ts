@@ -1,8 +1,8 @@
 // The wall: what an agent's call may never reach, however it gets there, though every rule allows everything.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rawSocket } from "./support/raw.ts";
-import { type Stack, startStack, until } from "./support/stack.ts";
-import { ended, post, programEntry, type Transcript, transcript } from "./support/turns.ts";
+import { rawSocket } from "../support/raw.ts";
+import { type Stack, startStack, until } from "../support/stack.ts";
+import { ended, post, programEntry, type Transcript, transcript } from "../support/turns.ts";
 
 /** No policy worker: every call is allowed, so that what is refused is refused by the engine. */
 const open = (shipped: string): string =>
