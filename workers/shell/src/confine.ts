@@ -1,7 +1,8 @@
-// Opens things below one root, and only there. The path is opened first and the open descriptor is judged, so that a link swapped
-// between a check and its use gains nothing. Descriptors are reached again through /proc/self/fd, never through the path.
+// Opens things below one root, and only there: part by part, each inside the folder opened before, never over a link. So a link swapped
+// between a check and its use gains nothing, and the path that a policy judged is the path that is opened. Open folders are reached
+// again through /proc/self/fd, never through the path.
 import { constants, realpathSync } from "node:fs";
-import { type FileHandle, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { BusError } from "@iii/sdk";
 
@@ -48,9 +49,13 @@ export class Root {
 
   /** Opens a regular file for reading. A pipe or device is refused and cannot hang the open. */
   async openFile(given: string): Promise<Opened> {
-    const opened = await this.#open(given, this.locate(given), O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    return this.#keep(opened, async ({ handle }) => {
-      const facts = await handle.stat();
+    const path = this.locate(given);
+    if (path === this.path) throw new BusError("invalid_payload", `'${given}' is a folder`);
+    const parent = await this.#walk(given, dirname(path), false);
+    await using _ = parent.handle;
+    const opened = await this.#child(given, parent, basename(path), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    return keep(opened, async () => {
+      const facts = await opened.handle.stat();
       if (!facts.isFile())
         throw new BusError("invalid_payload", `'${given}' is ${facts.isDirectory() ? "a folder" : "not a regular file"}`);
       return opened;
@@ -58,68 +63,97 @@ export class Root {
   }
 
   async openDir(given: string): Promise<Opened> {
-    return this.#open(given, this.locate(given), O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    return this.#walk(given, this.locate(given), false);
   }
 
   /** Opens the folder that holds `given`, for creating or replacing it there. The last part is not looked at. */
   async openParent(given: string, createDirs: boolean): Promise<Opened & { readonly name: string }> {
     const path = this.locate(given);
     if (path === this.path) throw new BusError("invalid_payload", "'path' is the root itself");
-    const parent = createDirs ? await this.#makeDirs(given, dirname(path)) : await this.#open(given, dirname(path), O_RDONLY | O_DIRECTORY);
-    return { ...parent, name: basename(path) };
+    return { ...(await this.#walk(given, dirname(path), createDirs)), name: basename(path) };
   }
 
-  /** Walks down from the root one part at a time, making what is missing inside the folder that is open. */
-  async #makeDirs(given: string, path: string): Promise<Opened> {
-    let current = await this.#open(given, this.path, O_RDONLY | O_DIRECTORY);
+  /** Walks down from the root one part at a time, each opened inside the one before; with `create`, what is missing is made there. */
+  async #walk(given: string, path: string, create: boolean): Promise<Opened> {
+    let current = await this.#openRoot(given);
+    if (path === this.path) return current;
     for (const part of this.relative(path).split(sep)) {
       const here = current;
-      current = await this.#keep(here, async () => {
-        await mkdir(childPath(here, part)).catch((cause) => {
-          if (codeOf(cause) !== "EEXIST") throw toError(given, cause);
-        });
-        return this.#open(given, childPath(here, part), O_RDONLY | O_DIRECTORY);
+      current = await keep(here, async () => {
+        if (create) await makeDir(given, childPath(here, part));
+        return this.#child(given, here, part, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
       });
       await here.handle.close();
     }
     return current;
   }
 
+  async #openRoot(given: string): Promise<Opened> {
+    const opened = { handle: await openOr(given, this.path, O_RDONLY | O_DIRECTORY), path: this.path };
+    return keep(opened, async () => {
+      if ((await descriptorPath(opened.handle, this.path)) !== this.path) throw outside(given);
+      return opened;
+    });
+  }
+
+  /** Opens an entry of an open folder. A link is refused wherever it leads: the path that was judged is the path that is opened. */
+  async #child(given: string, parent: Opened, name: string, flags: number): Promise<Opened> {
+    const at = childPath(parent, name);
+    const handle = await open(at, flags | O_NOFOLLOW).catch(async (cause) => {
+      throw (await isLink(at)) ? linked(given) : toError(given, cause);
+    });
+    const opened = { handle, path: join(parent.path, name) };
+    if (HAS_PROC) return opened;
+    return keep(opened, async () => {
+      if ((await descriptorPath(handle, opened.path)) !== opened.path) throw outside(given);
+      return opened;
+    });
+  }
+
   /** Opens an entry of an open folder without following a link; undefined when it is a link or has gone. */
   async openChild(parent: Opened, name: string, kind: "file" | "dir"): Promise<Opened | undefined> {
-    const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | (kind === "dir" ? O_DIRECTORY : 0);
+    const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (kind === "dir" ? O_DIRECTORY : 0);
     try {
-      return await this.#open(name, childPath(parent, name), flags);
+      return await this.#child(name, parent, name, flags);
     } catch (error) {
       if (error instanceof BusError) return undefined;
       throw error;
     }
   }
+}
 
-  async #open(given: string, path: string, flags: number): Promise<Opened> {
-    let handle: FileHandle;
-    try {
-      handle = await open(path, flags);
-    } catch (cause) {
-      throw toError(given, cause);
-    }
-    const opened = { handle, path };
-    return this.#keep(opened, async () => {
-      const real = await descriptorPath(handle, path);
-      if (!this.contains(real)) throw outside(given);
-      return { handle, path: real };
-    });
+/** Runs `work`; closes what was opened when it throws. */
+async function keep<T>(opened: Opened, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await opened.handle.close();
+    throw error;
   }
+}
 
-  /** Runs `work`; closes what was opened when it throws. */
-  async #keep<T>(opened: Opened, work: (opened: Opened) => Promise<T>): Promise<T> {
-    try {
-      return await work(opened);
-    } catch (error) {
-      await opened.handle.close();
-      throw error;
-    }
-  }
+function openOr(given: string, path: string, flags: number): Promise<FileHandle> {
+  return open(path, flags).catch((cause) => {
+    throw toError(given, cause);
+  });
+}
+
+async function makeDir(given: string, path: string): Promise<void> {
+  await mkdir(path).catch((cause) => {
+    if (codeOf(cause) !== "EEXIST") throw toError(given, cause);
+  });
+}
+
+function isLink(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (facts) => facts.isSymbolicLink(),
+    () => false, // gone by now: the error of the open itself is told
+  );
+}
+
+function linked(given: string): BusError {
+  const message = `'${given}' leads over a link; links are not followed: name the file's own path`;
+  return new BusError("path_outside_root", message, { details: { path: given } });
 }
 
 /** A path that reaches `name` in the open folder, wherever that folder has been moved or swapped to meanwhile. */

@@ -70,11 +70,44 @@ describe("ways out of the root", () => {
     await expect(writing(path)).rejects.toMatchObject({ code: "path_outside_root" });
     expect(await read(secret, "utf8")).toBe("SECRET");
   });
-  test("a link inside the root may be read, not written through", async () => {
+  test("K7.5 a link inside the root is neither read nor written through: the path that was judged is the path that is opened", async () => {
+    await mkdir(inRoot("docs"));
     await write(inRoot("file"), "inside");
-    await symlink("file", inRoot("link"));
-    expect((await reading("link")).content).toBe("inside");
-    await expect(writing("link")).rejects.toMatchObject({ code: "path_outside_root" });
+    await symlink("../file", inRoot("docs/link"));
+    await symlink(".", inRoot("docs/here"));
+    await symlink("..", inRoot("docs/up"));
+    for (const path of ["docs/link", "docs/here/link", "docs/up/file"]) {
+      await expect(reading(path)).rejects.toMatchObject({ code: "path_outside_root", message: expect.stringContaining("link") });
+      await expect(writing(path)).rejects.toMatchObject({ code: "path_outside_root" });
+    }
+    expect((await reading("file")).content).toBe("inside");
+  });
+  test.each([
+    ["dots are resolved by their text, before anything is opened", "docs/../file"],
+    ["doubled slashes", "docs//.././/file"],
+    ["a folder that is not there", "none/../file"],
+  ])("K7.5 %s: %j is the path that a policy judges", async (_title, path) => {
+    await write(inRoot("file"), "inside");
+    expect((await reading(path)).content).toBe("inside");
+  });
+  test("K7.5 a parent swapped for a link inside the root at any moment opens nothing but what was named", async () => {
+    await mkdir(inRoot("private"));
+    await write(inRoot("private/f"), "PRIVATE");
+    await mkdir(inRoot("docs"));
+    await write(inRoot("docs/f"), "public");
+    const swapper = new Worker(SWAPPER, {
+      eval: true,
+      workerData: { base: inRoot("private"), dir: inRoot("docs"), real: inRoot("docs-real") },
+    });
+    await once(swapper, "message");
+    const seen = new Set<string>();
+    for (let i = 0; i < 400; i += 1) {
+      const got = await Promise.allSettled([reading("docs/f"), reading("docs/f"), writing("docs/new", "x")]);
+      for (const one of got.slice(0, 2)) if (one.status === "fulfilled" && "content" in one.value) seen.add(one.value.content);
+    }
+    await swapper.terminate();
+    expect([...seen]).toEqual(["public"]);
+    await expect(read(inRoot("private/new"))).rejects.toThrow();
   });
   test("a pipe neither hangs nor reads", async () => {
     execFileSync("mkfifo", [inRoot("pipe")]);
