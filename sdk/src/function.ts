@@ -17,6 +17,12 @@ export interface EffectPolicy {
   timeout_ms?: number;
 }
 
+/**
+ * What an argument is. `path`: a text or list of texts, used after `.`, `..` and doubled slashes are resolved. `command`: the name of
+ * one program. `arguments`: the list of texts that the program gets. `input`: what the program reads.
+ */
+export type ArgumentKind = "path" | "command" | "arguments" | "input";
+
 export interface FunctionDefinition<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> {
   readonly kind: "function";
   readonly id: string;
@@ -39,6 +45,8 @@ export function defineFunction<I extends z.ZodType, O extends z.ZodType>(spec: {
   parallel?: boolean;
   probe?: string;
   timeout_ms?: number;
+  /** What the arguments are, for those who judge a call before it is made. */
+  arguments?: Readonly<Record<string, ArgumentKind>>;
   /** Hidden from `engine::functions::list` unless asked for. */
   internal?: boolean;
 }): FunctionDefinition<I, O> {

@@ -1,7 +1,7 @@
 // Why a call was not made, in one shape whoever refused it.
 import { z } from "zod";
 
-export const MatchedConstraint = z.object({ field: z.string(), operator: z.enum(["equals", "matches"]), value: z.unknown() });
+export const MatchedConstraint = z.object({ field: z.string(), operator: z.enum(["equals", "matches", "anything"]), value: z.unknown() });
 export const DenialEnvelope = z.object({
   schema_version: z.literal(1),
   status: z.literal("denied"),

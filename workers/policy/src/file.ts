@@ -7,6 +7,7 @@ import { describeFaults, loadRules } from "./load.ts";
 import { NO_RULES, type RuleSet } from "./rules.ts";
 
 const DEBOUNCE_MS = 100;
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Rules that follow a file. A broken change keeps the last good rules; a missing file means no rules, so everything asks. */
 export class PermissionsFile {
@@ -74,7 +75,7 @@ export class PermissionsFile {
 
   async #read(): Promise<string | undefined> {
     try {
-      return await readFile(this.#path, "utf8");
+      return UTF8.decode(await readFile(this.#path));
     } catch (cause) {
       if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
       throw new BusError("config_invalid", `${this.#path}: cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {

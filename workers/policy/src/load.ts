@@ -1,25 +1,26 @@
-// Reads the text of iii-permissions.yaml into rules. Pure. Every fault of the file is reported at once, each with line and column.
-import { RE2JS } from "re2js";
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
+// Reads the text of iii-permissions.yaml into rules. Pure. Every fault of the file is reported at once, each with line and column; what
+// is not understood is never passed over, for a rule without its constraint is a wider rule.
+import { nearest } from "@iii/sdk";
+import { LineCounter } from "yaml";
+import { covers, fieldFault, functionDoubt, functionFault, regexDoubt, regexFault } from "./pattern-faults.ts";
 import { type Constraint, compileRules, type RuleSet, type RuleSource } from "./rules.ts";
+import { type Entry, type Fault, Faults, type Offset, readYaml, type Tree, type TreeMap, toValue } from "./strict-yaml.ts";
 
-export interface Fault {
-  readonly line: number;
-  readonly column: number;
-  readonly message: string;
-}
+export type { Fault } from "./strict-yaml.ts";
 export type LoadResult =
   | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly Fault[] }
   | { readonly ok: false; readonly faults: readonly Fault[]; readonly warnings: readonly Fault[] };
 
-const RULE_KEYS = new Set(["function", "action", "rule_id", "args"]);
-const MAX_PATTERN_LENGTH = 1_000;
+const FILE_KEYS = ["version", "rules"];
+const RULE_KEYS = ["function", "action", "rule_id", "args"];
+const OPERATORS = ["equals", "matches", "anything"];
 
 /** Parses and compiles the file's text. */
 export function loadRules(text: string): LoadResult {
   const reader = new Reader(text);
   const sources = reader.read();
-  const { faults, warnings } = reader;
+  const faults = reader.faults.list;
+  const warnings = reader.warnings.list;
   if (faults.length > 0) return { ok: false, faults, warnings };
   return { ok: true, rules: compileRules(sources), warnings };
 }
@@ -29,151 +30,165 @@ export function describeFaults(file: string, faults: readonly Fault[]): string {
   return faults.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`).join("\n");
 }
 
-type Range = { range?: [number, number, number] | null | undefined };
+type Placed = RuleSource & { readonly at: Offset };
+type Action = RuleSource["action"];
 
 class Reader {
-  readonly faults: Fault[] = [];
-  readonly warnings: Fault[] = [];
+  readonly faults: Faults;
+  readonly warnings: Faults;
   readonly #lines = new LineCounter();
-  readonly #document: Document.Parsed;
-  readonly #source: string;
+  readonly #text: string;
   readonly #ids = new Set<string>();
 
   constructor(text: string) {
-    this.#source = text;
-    this.#document = parseDocument(text, { lineCounter: this.#lines });
+    this.#text = text;
+    this.faults = new Faults(this.#lines);
+    this.warnings = new Faults(this.#lines);
   }
 
   read(): readonly RuleSource[] {
-    for (const error of this.#document.errors) this.#at(this.faults, error.pos[0], error.message.split("\n")[0] ?? "not YAML");
-    if (this.faults.length > 0) return [];
-    const root = this.#document.contents;
-    if (root === null || (isScalar(root) && root.value === null)) return [];
-    if (!isMap(root)) return this.#fault(root, "expected a map with `version` and `rules`");
-    this.#checkVersion(root);
-    const rules = this.#child(root, "rules");
-    if (rules === undefined || (isScalar(rules) && rules.value === null)) return [];
-    if (!isSeq(rules)) return this.#fault(rules, "`rules` must be a list");
-    return rules.items.flatMap((item) => this.#rule(this.#node(item) ?? rules));
+    const root = readYaml(this.#text, this.#lines, this.faults);
+    if (root === null) {
+      if (this.faults.list.length === 0) this.#fault(0, "the file holds no rules; if everything shall ask, write `rules: []`");
+      return [];
+    }
+    if (root.kind === "wrong") return [];
+    if (root.kind !== "map") return this.#fault(root.at, "expected a map with `version` and `rules`");
+    this.#known(root, FILE_KEYS);
+    const version = child(root, "version");
+    if (version !== undefined && !(version.kind === "scalar" && version.value === 1)) this.#fault(version.at, "`version` must be 1");
+    const rules = child(root, "rules");
+    if (rules === undefined) return this.#fault(root.at, "`rules` is missing; if everything shall ask, write `rules: []`");
+    if (rules.kind === "wrong") return [];
+    if (rules.kind !== "list") return this.#fault(rules.at, "`rules` must be a list; if everything shall ask, write `rules: []`");
+    const read = rules.items.flatMap((item) => this.#rule(item));
+    this.#unreachable(read);
+    return read;
   }
 
-  #checkVersion(root: YAMLMap): void {
-    const version = this.#child(root, "version");
-    if (version !== undefined && !(isScalar(version) && version.value === 1)) this.#fault(version, "`version` must be 1");
-    this.#warnUnknown(root, new Set(["version", "rules"]));
-  }
-
-  #rule(node: Node): readonly RuleSource[] {
-    if (isMap(node)) return this.#objectRule(node);
-    if (node.tag?.startsWith("!") && !node.tag.startsWith("!!")) {
-      // The range is the value's: of an empty one, it starts behind the tag.
-      const start = this.#source.lastIndexOf(node.tag, node.range?.[0]);
-      return this.#fault({ range: [start, start, start] }, `a denial must be quoted ('${node.tag}'): a bare ! is a YAML tag`);
-    }
-    if (!isScalar(node) || typeof node.value !== "string") {
-      return this.#fault(node, "a rule is a function pattern, '!' and a pattern, or a map with `function` and `action`");
-    }
+  #rule(node: Tree): readonly Placed[] {
+    if (node.kind === "wrong") return [];
+    if (node.kind === "map") return this.#objectRule(node);
+    if (node.kind !== "scalar" || typeof node.value !== "string")
+      return this.#fault(node.at, "a rule is a function pattern, '!' and a pattern, or a map with `function` and `action`");
     const deny = node.value.startsWith("!");
-    const pattern = (deny ? node.value.slice(1) : node.value).trim();
-    if (pattern === "") return this.#fault(node, deny ? "'!' needs a function pattern behind it" : "an empty rule");
-    return [{ pattern, action: deny ? "deny" : "allow", rule_id: this.#ruleId(node, pattern), constraints: [] }];
+    const pattern = deny ? node.value.slice(1) : node.value;
+    if (deny && pattern === "") return this.#fault(node.at, "'!' needs a function pattern behind it");
+    this.#pattern(pattern, node.at);
+    return [{ pattern, action: deny ? "deny" : "allow", rule_id: this.#ruleId(node.at, pattern), constraints: [], at: node.at }];
   }
 
-  #objectRule(node: YAMLMap): readonly RuleSource[] {
-    this.#warnUnknown(node, RULE_KEYS);
-    const pattern = this.#text(node, "function")?.trim();
+  #pattern(pattern: string, at: Offset): void {
+    const fault = functionFault(pattern);
+    if (fault !== undefined) this.#fault(at, fault);
+    const doubt = functionDoubt(pattern);
+    if (doubt !== undefined) this.warnings.add(at, doubt);
+  }
+
+  #objectRule(node: TreeMap): readonly Placed[] {
+    this.#known(node, RULE_KEYS);
+    const given = child(node, "function");
+    const pattern = textOf(given);
+    if (given === undefined || pattern === "") this.#fault(given?.at ?? node.at, "a rule needs `function`, a non-empty pattern");
+    else if (pattern === undefined) this.#unless(given, "`function` must be one pattern, a text");
+    else this.#pattern(pattern, given.at);
     const action = this.#action(node);
-    const constraints = this.#constraints(node);
-    if (pattern === undefined || pattern === "") {
-      return this.#fault(this.#child(node, "function") ?? node, "a rule needs `function`, a non-empty pattern");
-    }
-    const idNode = this.#child(node, "rule_id");
-    const given = this.#text(node, "rule_id");
-    if (idNode !== undefined && !given) return this.#fault(idNode, "`rule_id` must be a non-empty text");
-    if (action === undefined) return [];
-    return [{ pattern, action, rule_id: this.#ruleId(idNode ?? node, given ?? pattern), constraints }];
+    const constraints = this.#constraints(child(node, "args"), action);
+    const id = child(node, "rule_id");
+    const idText = textOf(id);
+    if (id !== undefined && !idText) this.#unless(id, "`rule_id` must be a non-empty text");
+    if (action === undefined || pattern === undefined) return [];
+    return [{ pattern, action, rule_id: this.#ruleId((id ?? node).at, idText ?? pattern), constraints, at: node.at }];
   }
 
-  #action(node: YAMLMap): "allow" | "deny" | undefined {
-    const action = this.#text(node, "action");
+  #action(node: TreeMap): Action | undefined {
+    const given = child(node, "action");
+    const action = textOf(given);
     if (action === "allow" || action === "deny") return action;
-    this.#fault(this.#child(node, "action") ?? node, "`action` must be allow or deny");
+    this.#unless(given ?? node, "`action` must be allow or deny");
     return undefined;
   }
 
-  #constraints(rule: YAMLMap): readonly Constraint[] {
-    const args = this.#child(rule, "args");
-    if (args === undefined) return [];
-    if (!isMap(args)) return this.#fault(args, "`args` must be a map of argument names");
-    return args.items.flatMap((pair): readonly Constraint[] => {
-      const field = String(isScalar(pair.key) ? pair.key.value : pair.key);
-      const node = this.#node(pair.value) ?? args;
-      if (!isMap(node) || node.items.length === 0) return this.#fault(node, `argument '${field}' needs \`equals\` or \`matches\``);
-      return node.items.flatMap((test) =>
-        this.#constraint(field, String(isScalar(test.key) ? test.key.value : test.key), this.#node(test.value), node),
+  #constraints(args: Tree | undefined, action: Action | undefined): readonly Constraint[] {
+    if (args === undefined || args.kind === "wrong") return [];
+    if (args.kind !== "map" || args.entries.length === 0)
+      return this.#fault(args.at, "`args` must be a map of argument names; to constrain nothing, leave it out");
+    return args.entries.flatMap((entry) => this.#tests(entry, action));
+  }
+
+  #tests({ key: field, at, value }: Entry, action: Action | undefined): readonly Constraint[] {
+    const wrong = fieldFault(field);
+    if (wrong !== undefined) this.#fault(at, wrong);
+    if (value.kind === "wrong") return [];
+    if (value.kind === "map" && value.entries.length > 0) return value.entries.flatMap((test) => this.#constraint(field, test, action));
+    return this.#fault(value.at, `argument '${field}' needs \`equals\`, \`matches\` or \`anything: true\``);
+  }
+
+  #constraint(field: string, { key, at, value }: Entry, action: Action | undefined): readonly Constraint[] {
+    if (value.kind === "wrong") return [];
+    if (value.kind === "scalar" && value.cut)
+      return this.#fault(value.at, "what stands behind # is a comment: quote the value, or put the comment on a line of its own");
+    if (key === "equals") return [{ field, operator: key, value: toValue(value) }];
+    if (key === "matches") return this.#matches(field, value, action);
+    if (key !== "anything")
+      return this.#fault(value.at, `unknown constraint '${key}' on '${field}'${meant(key, OPERATORS)}: use \`equals\` or \`matches\``);
+    if (value.kind === "scalar" && value.value === true) return [{ field, operator: key, value: true }];
+    return this.#fault(at, "`anything` can only be true");
+  }
+
+  #matches(field: string, value: Tree, action: Action | undefined): readonly Constraint[] {
+    const pattern = textOf(value);
+    if (pattern === undefined) return this.#fault(value.at, `\`matches\` of '${field}' must be a text`);
+    const wrong = regexFault(pattern, action);
+    if (wrong !== undefined) return this.#fault(value.at, `\`matches\` of '${field}': ${wrong}`);
+    const doubt = action === "allow" ? regexDoubt(pattern) : undefined;
+    if (doubt !== undefined) this.warnings.add(value.at, `\`matches\` of '${field}': ${doubt}`);
+    return [{ field, operator: "matches", value: pattern }];
+  }
+
+  /** A rule behind one that takes all its calls never decides: a denial there would deny nothing. */
+  #unreachable(rules: readonly Placed[]): void {
+    for (const [i, rule] of rules.entries()) {
+      const first = rules.slice(0, i).find(({ pattern, constraints }) => constraints.length === 0 && covers(pattern, rule.pattern));
+      if (first === undefined) continue;
+      const line = this.#lines.linePos(first.at).line;
+      this.#fault(
+        rule.at,
+        `'${rule.pattern}' is never reached: '${first.pattern}' in line ${line} decides all its calls; put the narrower rule first`,
       );
-    });
+    }
   }
 
-  #constraint(field: string, operator: string, value: Node | undefined, at: Node): readonly Constraint[] {
-    if (operator === "equals") return [{ field, operator, value: value === undefined ? null : value.toJS(this.#document) }];
-    if (operator !== "matches")
-      return this.#fault(value ?? at, `unknown constraint '${operator}' on '${field}': use \`equals\` or \`matches\``);
-    const pattern = isScalar(value) ? value.value : undefined;
-    if (typeof pattern !== "string") return this.#fault(value ?? at, `\`matches\` of '${field}' must be a text`);
-    const wrong = regexFault(pattern);
-    if (wrong !== undefined) return this.#fault(value ?? at, `\`matches\` of '${field}': ${wrong}`);
-    return [{ field, operator, value: pattern }];
-  }
-
-  #ruleId(node: Node, id: string): string {
-    if (this.#ids.has(id)) this.#warn(node, `rule_id '${id}' is used twice`);
+  #ruleId(at: Offset, id: string): string {
+    if (this.#ids.has(id)) this.warnings.add(at, `rule_id '${id}' is used twice`);
     this.#ids.add(id);
     return id;
   }
 
-  #warnUnknown(map: YAMLMap, known: ReadonlySet<string>): void {
-    for (const { key } of map.items) {
-      const name = isScalar(key) ? String(key.value) : "?";
-      if (!known.has(name)) this.#warn(isScalar(key) ? key : map, `unknown key '${name}' is ignored`);
-    }
+  #known(map: TreeMap, keys: readonly string[]): void {
+    for (const { key, at } of map.entries)
+      if (!keys.includes(key)) this.#fault(at, `unknown key '${key}'${meant(key, keys)}; known are ${keys.join(", ")}`);
   }
 
-  #text(map: YAMLMap, key: string): string | undefined {
-    const node = this.#child(map, key);
-    return isScalar(node) && typeof node.value === "string" ? node.value : undefined;
+  #unless(node: Tree, message: string): void {
+    if (node.kind !== "wrong") this.#fault(node.at, message);
   }
 
-  #child(map: YAMLMap, key: string): Node | undefined {
-    return this.#node(map.get(key, true));
-  }
-
-  #node(value: unknown): Node | undefined {
-    if (isAlias(value)) return value.resolve(this.#document);
-    return isScalar(value) || isMap(value) || isSeq(value) ? value : undefined;
-  }
-
-  #fault(node: Range, message: string): readonly never[] {
-    this.#at(this.faults, node.range?.[0] ?? 0, message);
+  #fault(at: Offset, message: string): readonly never[] {
+    this.faults.add(at, message);
     return [];
-  }
-
-  #warn(node: Range, message: string): void {
-    this.#at(this.warnings, node.range?.[0] ?? 0, message);
-  }
-
-  #at(list: Fault[], offset: number, message: string): void {
-    const { line, col } = this.#lines.linePos(offset);
-    list.push({ line, column: col, message });
   }
 }
 
-function regexFault(pattern: string): string | undefined {
-  if (pattern.length > MAX_PATTERN_LENGTH) return `longer than ${MAX_PATTERN_LENGTH} characters`;
-  try {
-    RE2JS.compile(pattern);
-    return undefined;
-  } catch (cause) {
-    return cause instanceof Error ? cause.message : "not a regular expression";
-  }
+function textOf(node: Tree | undefined): string | undefined {
+  return node?.kind === "scalar" && typeof node.value === "string" ? node.value : undefined;
+}
+
+function child(map: TreeMap, key: string): Tree | undefined {
+  return map.entries.find((entry) => entry.key === key)?.value;
+}
+
+function meant(word: string, known: readonly string[]): string {
+  const near = nearest(word, known);
+  return near === undefined ? "" : ` (did you mean '${near}'?)`;
 }

@@ -3,20 +3,24 @@ import { resolve } from "node:path";
 import { defineWorker, systemClock } from "@iii/sdk";
 import { z } from "zod";
 import { checkPermissions } from "./contract.ts";
+import { declarationOf } from "./declared.ts";
 import { PermissionsFile } from "./file.ts";
 import { humanOnlyDenial, isHumanOnly } from "./human-only.ts";
-import { decide } from "./rules.ts";
+import { decide, looksAtArguments } from "./rules.ts";
 
 export const worker = defineWorker({
   name: "policy",
   config: z.object({ permissions_path: z.string().min(1).default("./iii-permissions.yaml") }),
-  async register(on, { config, root, log }) {
+  async register(on, { config, root, log, iii }) {
     // A file on disk changes in real time, whatever clock the bus runs on.
     const file = new PermissionsFile(resolve(root, config.permissions_path), { log, clock: systemClock });
     await file.open();
-    on(checkPermissions, ({ function_id, args }) =>
-      isHumanOnly(function_id) ? humanOnlyDenial(function_id) : decide(file.rules, function_id, args ?? {}),
-    );
+    on(checkPermissions, async ({ function_id, args }) => {
+      if (isHumanOnly(function_id)) return humanOnlyDenial(function_id);
+      const { rules } = file;
+      const declared = looksAtArguments(rules, function_id) ? await declarationOf(iii, function_id) : undefined;
+      return decide(rules, function_id, args ?? {}, declared);
+    });
     return { stop: () => file.close() };
   },
 });

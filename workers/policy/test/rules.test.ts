@@ -134,6 +134,18 @@ test("property: globs agree with a reference matcher", () => {
   );
 });
 
+interface Spec {
+  readonly deny: boolean;
+  readonly field: "x" | "y" | undefined;
+  readonly value: string;
+}
+
+/** An allow rule with a constraint allows the arguments that it names. */
+function holds({ deny, field, value }: Spec, args: { x?: string; y?: string }): boolean {
+  if (field === undefined) return true;
+  return args[field] === value && (deny || Object.keys(args).every((name) => name === field));
+}
+
 test("property: the first matching rule decides", () => {
   const ruleArb = fc.record({
     deny: fc.boolean(),
@@ -152,7 +164,7 @@ test("property: the first matching rule decides", () => {
           constraints: field === undefined ? [] : [{ field, operator: "equals", value }],
         }),
       );
-      const first = specs.find((s) => referenceMatches(s.pattern, id) && (s.field === undefined || args[s.field] === s.value));
+      const first = specs.find((s) => referenceMatches(s.pattern, id) && holds(s, args));
       const expected = first === undefined ? "needs_approval" : first.deny ? "deny" : "allow";
       expect(verdict(rules, id, args)).toBe(expected);
     }),

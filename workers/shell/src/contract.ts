@@ -16,6 +16,7 @@ export const fsRead = defineFunction({
     encoding: Encoding.optional(),
   }),
   output: z.object({ content: z.string(), truncated: z.boolean(), size: z.int() }),
+  arguments: { path: "path" },
   effect: "none",
   parallel: true,
 });
@@ -24,6 +25,7 @@ export const fsWrite = defineFunction({
   about: "Write a whole file below the root, replacing what was there in one step. `create_dirs` makes missing folders.",
   input: z.object({ path: Path, content: z.string(), encoding: Encoding.optional(), create_dirs: z.boolean().optional() }),
   output: z.object({ path: z.string(), size: z.int(), created: z.boolean() }),
+  arguments: { path: "path" },
   effect: "idempotent",
 });
 export const fsLs = defineFunction({
@@ -34,6 +36,7 @@ export const fsLs = defineFunction({
     entries: z.array(z.object({ name: z.string(), type: z.enum(["file", "dir", "symlink", "other"]), size: z.int() })),
     truncated: z.boolean(),
   }),
+  arguments: { path: "path" },
   effect: "none",
   parallel: true,
 });
@@ -51,6 +54,7 @@ export const fsGrep = defineFunction({
     truncated: z.boolean(),
     files_searched: z.int(),
   }),
+  arguments: { path: "path" },
   effect: "none",
   parallel: true,
 });
@@ -74,6 +78,7 @@ export const exec = defineFunction({
     timed_out: z.boolean(),
     duration_ms: z.number(),
   }),
+  arguments: { command: "command", args: "arguments", cwd: "path", stdin: "input" },
   effect: "at_most_once",
   timeout_ms: 600_000,
 });
