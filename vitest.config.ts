@@ -10,6 +10,7 @@ export default defineConfig({
           include: [
             "test/**/*.test.ts",
             "{sdk,engine}/test/**/*.test.ts",
+            "harness/e2e/*.test.ts",
             "harness/test/**/*.test.ts",
             "harness/*/test/**/*.test.ts",
             "workers/*/test/**/*.test.ts",

@@ -129,7 +129,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-test.each(RULES)("$title", ({ applies, allowed }) => {
+test.each(RULES)("A18 $title", ({ applies, allowed }) => {
   const refused = IMPORTS.filter((one) => applies(one.from) && !allowed(one.to, one.from));
   expect(refused.map((one) => `${one.from} imports ${one.to}`)).toEqual([]);
 });

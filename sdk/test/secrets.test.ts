@@ -47,7 +47,7 @@ test("the log has no secret in fields, messages or errors", () => {
   expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({ level: "error", name: "t", msg: "called with [redacted]" });
 });
 
-test("K13 a known secret is found raw, escaped, url-encoded, in hex, and in base64 at any offset", () => {
+test("K13.1 a known secret is found raw, escaped, url-encoded, in hex, and in base64 at any offset", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "grapheme", minLength: 12, maxLength: 40 }),

@@ -75,7 +75,7 @@ test("a wait ends by time, by the signal, or by what it waits for", async () => 
   expect(clock.pending).toBe(0);
 });
 
-test("K8 a step of the wall clock moves no timer and no deadline", async () => {
+test("K8.1, K8.2 a step of the wall clock moves no timer and no deadline", async () => {
   const clock = new ManualClock();
   const before = { wall: clock.now(), monotonic: clock.monotonic() };
   let fired = 0;

@@ -30,7 +30,7 @@ function oops(): string {
   throw new Error("no text");
 }
 
-test.each(THROWN)("K4 a handler that throws %s still answers its caller", async (_title, thrown, message) => {
+test.each(THROWN)("K4.1 a handler that throws %s still answers its caller", async (_title, thrown, message) => {
   const { peer, iii } = setUp();
   iii.registerFunction("t::fail", () => {
     throw thrown;
@@ -49,13 +49,13 @@ test.each([
   ["20,000 levels deep", deep(20_000), "payload_too_deep"],
   ["a cycle", cycle, "serialization_error"],
   ["a bigint", 1n, "serialization_error"],
-])("K4 metadata that is %s refuses its own call at once", async (_title, metadata, code) => {
+])("K4.1 metadata that is %s refuses its own call at once", async (_title, metadata, code) => {
   const { iii } = setUp();
   await settle();
   await expect(iii.trigger("t::x", {}, { metadata })).rejects.toMatchObject({ code });
 });
 
-test("K4 a result 20,000 levels deep is an error of its call", async () => {
+test("K4.1 a result 20,000 levels deep is an error of its call", async () => {
   const { peer, iii } = setUp();
   iii.registerFunction("t::deep", () => deep(20_000));
   await settle();
@@ -64,7 +64,7 @@ test("K4 a result 20,000 levels deep is an error of its call", async () => {
   expect(peer.last.of("invocationresult")[0]).toMatchObject({ error: { code: "payload_too_deep" } });
 });
 
-test("K4 a schema that cannot be written is refused where it is registered, and breaks no later connection", async () => {
+test("K4.3 a schema that cannot be written is refused where it is registered, and breaks no later connection", async () => {
   const { peer, iii } = setUp();
   await settle();
   expect(() => iii.registerFunction("t::bad", () => 1, { request_format: deep(20_000) })).toThrow(/nests deeper than 512/);

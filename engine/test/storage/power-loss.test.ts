@@ -63,7 +63,7 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-describe.skipIf(!usable)("a power cut at a moment of its own", () => {
+describe.skipIf(!usable)("A8 a power cut at a moment of its own", () => {
   test.each(Array.from({ length: SEEDS }, (_, seed) => seed))("seed %i loses no acknowledged write", async (seed) => {
     const disk = image(`disk-${seed}`);
     const folder = mount(disk);

@@ -108,7 +108,7 @@ if (!traceable) console.log("skipped: counting syncs needs strace");
 describe.skipIf(!traceable)("sqlite store under strace", () => {
   afterEach(cleanup);
 
-  test("a lone acknowledged write costs one sync", () => {
+  test("A7 a lone acknowledged write costs one sync", () => {
     const where = folder();
     const script = join(where, "writes.ts");
     const store = fileURLToPath(new URL("../../src/storage/sqlite.ts", import.meta.url));

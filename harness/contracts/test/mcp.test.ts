@@ -12,7 +12,7 @@ const items = [
   { type: "novelty", data: "AAAA" },
 ];
 
-test("K14 an MCP-shaped result becomes content, and its isError counts", () => {
+test("K14.8 an MCP-shaped result becomes content, and its isError counts", () => {
   expect(mcpResult({ content: items, isError: true })).toEqual({
     is_error: true,
     content: [

@@ -25,7 +25,7 @@ async function killHostAndEngine(stack: Stack): Promise<Stack> {
   return stack.restart();
 }
 
-test("a parked call outlives host and engine; allow runs it once, and the trace is one tree", async () => {
+test("A4, A14 a parked call outlives host and engine; allow runs it once, and the trace is one tree", async () => {
   await using stack = await startStack();
   await post(stack, "s1", 'call shell::fs::ls {"path":"."}');
   const [before] = await parked(stack, "s1");
@@ -67,7 +67,7 @@ function flat(spans: Span[]): Span[] {
   return spans.flatMap((span) => [span, ...flat(span.children ?? [])]);
 }
 
-test("a denial outlives host and engine, and nothing runs", async () => {
+test("A4 a denial outlives host and engine, and nothing runs", async () => {
   await using stack = await startStack({ config: withLedger, env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"a"}');
   await parked(stack, "s1");
@@ -83,7 +83,7 @@ test("a denial outlives host and engine, and nothing runs", async () => {
   expect(readLedger(join(stack.folder, "ledger.txt"))).toEqual([]);
 });
 
-test("two decisions at once: one stands, the other hears which", async () => {
+test("A4 two decisions at once: one stands, the other hears which", async () => {
   await using stack = await startStack({ config: withLedger, env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"a"}');
   const [held] = await parked(stack, "s1");
@@ -100,7 +100,7 @@ test("two decisions at once: one stands, the other hears which", async () => {
   expect(await resolve(stack, held, "allow")).toMatchObject({ ok: false });
 });
 
-test("a call that nobody decides expires: a denial, and the turn goes on", async () => {
+test("A4 a call that nobody decides expires: a denial, and the turn goes on", async () => {
   const soon = (shipped: string) =>
     withLedger(shipped).replace("  - name: turn-orchestrator\n", "  - name: turn-orchestrator\n    config: { approval_timeout_ms: 700 }\n");
   await using stack = await startStack({ config: soon, env: { LEDGER: "ledger.txt" } });
@@ -114,7 +114,7 @@ test("a call that nobody decides expires: a denial, and the turn goes on", async
   expect(readLedger(join(stack.folder, "ledger.txt"))).toEqual([]);
 });
 
-test("arguments changed in the store after parking are refused: nothing is dispatched", async () => {
+test("A4 arguments changed in the store after parking are refused: nothing is dispatched", async () => {
   await using stack = await startStack({ config: withLedger, env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"reviewed"}');
   const [held] = await parked(stack, "s1");
@@ -151,7 +151,7 @@ function commandOf(pid: number): string {
   }
 }
 
-test("abort during a shell command: the whole process group is gone before the turn is shown as stopped", async () => {
+test("A5 abort during a shell command: the whole process group is gone before the turn is shown as stopped", async () => {
   await using stack = await startStack();
   const seconds = `12${Math.floor(Math.random() * 9000 + 1000)}`;
   await post(stack, "s1", `call shell::exec {"command":"sh","args":["-c","sleep ${seconds} & wait"]}`);

@@ -102,4 +102,4 @@ test("iii-permissions.yaml broken at boot: policy does not start, says where, an
   expect((await transcript(broken, "s1")).results).toMatchObject([{ is_error: true, details: { denied_by: "gate_unavailable" } }]);
 });
 
-test("the held call and the turn behind it have outlived all this", () => kept.finish());
+test("A15 the held call and the turn behind it have outlived all this", () => kept.finish());

@@ -241,4 +241,4 @@ describe("oversized and binary", () => {
   });
 });
 
-test("what was accepted before all this is done", () => kept.finish());
+test("A15 what was accepted before all this is done", () => kept.finish());

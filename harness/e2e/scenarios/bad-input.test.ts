@@ -283,4 +283,4 @@ describe("decisions", () => {
   });
 });
 
-test("what was accepted before all this is done: the held call runs once, and the turn behind it follows", () => kept.finish());
+test("A15 what was accepted before all this is done: the held call runs once, and the turn behind it follows", () => kept.finish());

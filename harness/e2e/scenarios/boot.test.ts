@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import WebSocket from "ws";
 import { iii, isAlive, processesOf, REPO, startStack, until } from "../support/stack.ts";
 
-test("the stack boots to green, says what it promises, and Ctrl+C leaves no process", async () => {
+test("A1 the stack boots to green, says what it promises, and Ctrl+C leaves no process", async () => {
   await using stack = await startStack();
   const { body } = await stack.health();
   expect(body).toMatchObject({ status: "ready", waiting: [], failed: [], durability: "full" });
@@ -24,7 +24,7 @@ test("the stack boots to green, says what it promises, and Ctrl+C leaves no proc
   expect(started.filter(isAlive)).toEqual([]);
 });
 
-test("killing the host turns health to 503 with its workers' names, and it comes back", async () => {
+test("A3 killing the host turns health to 503 with its workers' names, and it comes back", async () => {
   await using stack = await startStack();
   const before = await stack.pid("host");
   await stack.kill9("host");

@@ -16,7 +16,7 @@ const open = (): Promise<ConsolePage> => openConsole(stack.httpUrl, "/new");
 const STREAMING = '[data-streaming="true"]';
 const WORDS = "one two three four five six seven eight nine ten";
 
-test("the first word is on the page before the last one was sent; a reload in mid-turn shows what has streamed; the turn ends stopped", async () => {
+test("A2 the first word is on the page before the last one was sent; a reload in mid-turn shows what has streamed; the turn ends stopped", async () => {
   await using browser = await open();
   const { page } = browser;
   await say(page, `slow 4000 ${WORDS}`);

@@ -109,7 +109,7 @@ async function runSeed(seed: number): Promise<void> {
   expect(results.map((result) => result.function_call_id)).toEqual(calls.map((call) => call.id));
 }
 
-describe("a process dies within 5 ms after an acknowledged commit; the turn ends all the same", () => {
+describe("A6 a process dies within 5 ms after an acknowledged commit; the turn ends all the same", () => {
   test.each(Array.from({ length: SEEDS }, (_, seed) => seed))("seed %i", { timeout: 90_000 }, runSeed);
 
   test("the processes really died, no attempt started twice, and every acknowledged write is there", async () => {

@@ -17,7 +17,7 @@ function official(stack: Stack) {
   return iii;
 }
 
-test("a function of the official SDK is called after approval; its client starts the turn, reads its events and approves", async () => {
+test("A13 a function of the official SDK is called after approval; its client starts the turn, reads its events and approves", async () => {
   await using stack = await startStack();
   const iii = official(stack);
   const events: { streamName: string; groupId: string; event: { data: { type: string } } }[] = [];
@@ -50,7 +50,7 @@ test("a function of the official SDK is called after approval; its client starts
   }
 });
 
-test("models-catalog and policy by official processes, by an edit of config.yaml: the same turn ends the same", async () => {
+test("A13 models-catalog and policy by official processes, by an edit of config.yaml: the same turn ends the same", async () => {
   const swapped = (shipped: string) =>
     shipped
       .replace("  - name: models-catalog\n", programEntry("models-catalog", "official/catalog.ts"))
@@ -68,7 +68,7 @@ test("models-catalog and policy by official processes, by an edit of config.yaml
   expect(results).toMatchObject([{ is_error: false }]);
 });
 
-test("a tool on the official SDK that tries to approve while an agent's call runs gets FORBIDDEN", async () => {
+test("A13 a tool on the official SDK that tries to approve while an agent's call runs gets FORBIDDEN", async () => {
   await using stack = await startStack({ config: (shipped) => `${shipped}${programEntry("official-tool", "official/tool.ts")}` });
   await post(stack, "s1", 'calls [{"function":"official::attack","payload":{"session_id":"s1","function_call_id":"x"}}]');
   const [held] = await parked(stack, "s1");

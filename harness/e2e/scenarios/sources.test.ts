@@ -45,7 +45,7 @@ const FILES = {
   "bare/index.js": worker("folder"),
 };
 
-test("a worker from a package, one from a folder and one started by hand are ready, served, and told apart", async () => {
+test("A16 a worker from a package, one from a folder and one started by hand are ready, served, and told apart", async () => {
   await using stack = await startStack({ config: CONFIG, files: FILES, ready: false });
   await until("the two that the engine starts", async () => {
     const { body } = await stack.health();

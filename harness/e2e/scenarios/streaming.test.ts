@@ -82,7 +82,7 @@ describe("live", () => {
   test.each([
     ["many small deltas", 300, (words: number, text: string) => `slow ${words * 4} ${text}`],
     ["a burst", 3_000, (_words: number, text: string) => `say ${text}`],
-  ])("bytes on agent::events grow with the text, not with its square: %s", async (name, words, ask) => {
+  ])("A12 bytes on agent::events grow with the text, not with its square: %s", async (name, words, ask) => {
     const measure = async (count: number): Promise<{ bytes: number; deltas: number }> => {
       const session_id = `bytes-${count}-${name.length}`;
       await post(stack, session_id, ask(count, Array.from({ length: count }, (_, n) => `w${1_000 + (n % 9_000)}`).join(" ")));
@@ -99,7 +99,7 @@ describe("live", () => {
     if (name === "many small deltas") expect(four.deltas).toBeGreaterThan(30);
   });
 
-  test("the first token is on a page before the provider has sent its last byte", async () => {
+  test("A2 the first token is on a page before the provider has sent its last byte", async () => {
     const listening = await page("b1", "early");
     await post(stack, "early", "hello", anthropic);
     const exchange = await server.request(1);
@@ -145,7 +145,7 @@ describe("live", () => {
 });
 
 describe("broken off", () => {
-  test("abort closes the model's request before the turn is shown as stopped, and keeps what was said", async () => {
+  test("A5 abort closes the model's request before the turn is shown as stopped, and keeps what was said", async () => {
     await post(stack, "abort", "hello", anthropic);
     const exchange = await server.request(1);
     exchange.send(wire.start, ...wire.text("half a sen"));

@@ -18,7 +18,7 @@ interface Item {
   data: { type: string; message?: { role?: string; content?: { type: string; text?: string }[] }; is_error?: boolean };
 }
 
-test("four workers are a harness; `policy: allow_all` is said out loud; the transcript is kept all the same", async () => {
+test("A17 four workers are a harness; `policy: allow_all` is said out loud; the transcript is kept all the same", async () => {
   const config = thin("    config: { policy: allow_all }\n");
   await using stack = await startStack({ config, env: { LEDGER: "ledger.txt" } });
   await until("the banner's warning", () => /allow.all|every (tool )?call is allowed/i.test(stack.output().stdout) || undefined);
@@ -32,7 +32,7 @@ test("four workers are a harness; `policy: allow_all` is said out loud; the tran
   expect(items.filter((item) => item.data.type === "agent_end")).toHaveLength(2);
 });
 
-test("without a policy worker every call is refused, and the turn goes on", async () => {
+test("A17 without a policy worker every call is refused, and the turn goes on", async () => {
   await using stack = await startStack({ config: thin(""), env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"a"}');
   expect(await ended(stack, "s1")).toMatchObject({ state: "stopped", stop_reason: "end" });

@@ -60,7 +60,7 @@ describe("aimock", () => {
     return await ask(bus, "anthropic", { model, messages: user(text), tools });
   };
 
-  test("text streams and ends with usage and price", async () => {
+  test("A11 text streams and ends with usage and price", async () => {
     const { last, events, answer } = await run("plain");
     expect(events[0]).toEqual({ type: "start" });
     const cost_usd = (11 * 1 + 7 * 5) / 1e6;

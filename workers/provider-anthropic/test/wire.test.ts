@@ -44,7 +44,7 @@ test("thinking keeps its signature byte for byte, interleaved calls stay apart, 
   ]);
 });
 
-test("any split of the bytes into any number of chunks gives the same events", async () => {
+test("A11 any split of the bytes into any number of chunks gives the same events", async () => {
   const all = bytes(fixture("thinking-tools"));
   const whole = await play(spec, [{ chunks: [all] }]);
   await fc.assert(

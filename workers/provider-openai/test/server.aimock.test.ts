@@ -61,7 +61,7 @@ describe("aimock", () => {
     return await ask(bus, "openai", { model, messages: user(text), tools });
   };
 
-  test("text streams and ends with usage and price", async () => {
+  test("A11 text streams and ends with usage and price", async () => {
     const { last, answer } = await run("plain");
     const cost_usd = Math.round(((11 * 1.25 + 7 * 10) / 1e6) * 1e9) / 1e9;
     expect(last).toMatchObject({

@@ -38,7 +38,7 @@ test("cached tokens are taken out of the prompt and each class is priced once", 
   expect(types.indexOf("thinking_end")).toBeLessThan(types.indexOf("text_start"));
 });
 
-test("any split of the bytes gives the same events", async () => {
+test("A11 any split of the bytes gives the same events", async () => {
   const all = bytes(fixture("text"));
   const whole = await run(fixture("text"));
   await fc.assert(

@@ -121,7 +121,7 @@ test("nobody dies: the table's own scene holds", async () => {
   expect(reaper.hits.length).toBeGreaterThan(15);
 });
 
-test("P5, P6: death at every cut point: the turn ends, nothing is run twice in silence, nothing is lost or doubled", async () => {
+test("A9 death at every cut point: the turn ends, nothing is run twice in silence, nothing is lost or doubled", async () => {
   const dry = new Reaper();
   await holds(dry);
   for (let at = 1; at <= dry.hits.length; at += 1) {

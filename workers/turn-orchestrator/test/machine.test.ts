@@ -162,7 +162,7 @@ describe("any history", () => {
     );
   });
 
-  test("is not changed by events that come again or from before", () => {
+  test("A10 is not changed by events that come again or from before", () => {
     const property = fc.property(rolls, rolls, (dice, echoes) => {
       const calm = play(dice, () => []);
       let n = 0;
