@@ -12,6 +12,7 @@ const standIns = {
   "linkify-it": here("src/stand-ins/linkify.ts"),
   "punycode.js": here("src/stand-ins/punycode.ts"),
   entities: here("src/stand-ins/entities.ts"),
+  "uc.micro": here("src/stand-ins/uc-micro.ts"),
 };
 
 export default defineConfig({
@@ -22,6 +23,8 @@ export default defineConfig({
     outDir: fileURLToPath(new URL("../dist", import.meta.url)),
     emptyOutDir: true,
     target: "es2023",
+    // Browsers that know `light-dark()`; for older ones the bundler would write each colour twice.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
