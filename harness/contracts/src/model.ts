@@ -26,5 +26,9 @@ export const Model = z.object({
   transports: z.array(z.enum(["sse", "websocket", "auto"])).optional(),
   default_cache_retention: z.enum(["none", "short", "long"]).optional(),
   pricing: Pricing.optional(),
+  /** Whether it runs only with a credential of its provider; absent: not known. */
+  needs_key: z.boolean().optional(),
+  /** Messages that are worth a try with this model, for an empty session. */
+  examples: z.array(z.object({ title: z.string(), text: z.string() })).optional(),
 });
 export type Model = z.infer<typeof Model>;
