@@ -1,17 +1,15 @@
-// What the whole page shows: the connection, sessions, models, what waits for a decision, and the session that is open.
-import type { Model } from "@iii/contracts";
+// What the whole page shows: the connection, the lists, and the session that is open.
 import type { ConnectionState, Iii } from "@iii/sdk";
-import type * as Gate from "@iii/worker-approval-gate/contract";
 import type * as Harness from "@iii/worker-harness/contract";
-import type * as Models from "@iii/worker-models-catalog/contract";
-import type * as Session from "@iii/worker-session/contract";
-import { signal } from "@preact/signals";
+import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { call, newId } from "./bus.ts";
-import { type Advice, advice } from "./model/advice.ts";
+import { Directory } from "./directory.ts";
+import type { Rights } from "./model/key.ts";
+import type { PageLink } from "./page-link.ts";
 import { SessionStore } from "./session-store.ts";
 
-/** `stale`: connected, but the last questions were not answered. */
-export type Link = "connecting" | "live" | "reconnecting" | "stale";
+/** `stale`: connected, but the last questions were not answered. `gone`: nothing answers at the page's address. */
+export type Link = "connecting" | "live" | "reconnecting" | "stale" | "gone";
 
 const BEAT_MS = 10_000;
 /** After a beat that failed: the worker that answers is probably being restarted. */
@@ -20,30 +18,36 @@ const GATHER_MS = 120;
 
 export class App {
   readonly iii: Iii;
+  readonly rights: ReadonlySignal<Rights>;
+  readonly directory: Directory;
   readonly link = signal<Link>("connecting");
   readonly since = signal(Date.now());
   readonly now = signal(Date.now());
-  readonly sessions = signal<readonly Session.SessionRow[] | null>(null);
-  readonly sessionsProblem = signal<Advice | null>(null);
-  readonly models = signal<readonly Model[]>([]);
-  readonly pending = signal<readonly Gate.PendingApproval[]>([]);
   readonly open = signal<SessionStore | null>(null);
+  readonly #page: PageLink;
   readonly #browser_id = newId();
   #gather: ReturnType<typeof setTimeout> | undefined;
   #soon: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(iii: Iii) {
-    this.iii = iii;
+  constructor(page: PageLink) {
+    this.#page = page;
+    this.iii = page.iii;
+    this.rights = page.rights;
+    this.directory = new Directory(page.iii, page.rights);
   }
 
   /** Registers what is pushed to this page and starts its timers. They live as long as the page. */
   start(): void {
-    this.iii.registerFunction(`ui::session::event::${this.#browser_id}`, (input) => this.#pushed(input as Harness.SessionPush));
+    this.iii.registerFunction(`ui::session::event::${this.#browser_id}`, (input) => this.#take(input as Harness.SessionPush));
     this.iii.registerFunction(`ui::sessions::changed::${this.#browser_id}`, () => {
       this.changed();
       return null;
     });
     this.iii.onState((state) => this.#moved(state));
+    effect(() => {
+      if (this.#page.failure.value === "gone") this.#setLink("gone");
+      if (this.#page.failure.value === "refused") this.#setLink("reconnecting");
+    });
     this.#moved(this.iii.state);
     setInterval(() => void this.#beat(), BEAT_MS);
     setInterval(() => {
@@ -63,22 +67,24 @@ export class App {
   /** Asks again for the lists, once for many changes. */
   readonly changed = (): void => {
     clearTimeout(this.#gather);
-    this.#gather = setTimeout(() => void this.#lists(), GATHER_MS);
+    this.#gather = setTimeout(() => void this.directory.lists(), GATHER_MS);
   };
 
   #moved(state: ConnectionState): void {
-    this.#setLink(state === "connected" ? "live" : state === "reconnecting" ? "reconnecting" : "connecting");
+    if (state === "connected") this.#setLink("live");
+    // The client says how its dials go; that nothing answers them is known better.
+    else if (this.link.value !== "gone") this.#setLink(state === "reconnecting" ? "reconnecting" : "connecting");
     if (state !== "connected") return;
     void this.open.value?.load();
     void this.#beat();
   }
 
-  #pushed({ session_id, event, seq, epoch, gap }: Harness.SessionPush): null {
+  #take({ session_id, event, seq, epoch, gap }: Harness.SessionPush): null {
     if (event?.type === "turn_state_changed") this.changed();
     const store = this.open.value;
     if (store === null || store.session_id !== session_id) return null;
     if (gap === true || event === undefined) store.lost();
-    else store.push({ event, seq, epoch });
+    else store.take({ event, seq, epoch });
     return null;
   }
 
@@ -93,20 +99,7 @@ export class App {
       clearTimeout(this.#soon);
       this.#soon = setTimeout(() => void this.#beat(), SOON_MS);
     }
-    await this.#lists();
-    if (this.models.value.length > 0) return;
-    const answer = await call<typeof Models.modelsList>(this.iii, "models::list", {}).catch(() => undefined); // the default model stays on offer
-    if (answer !== undefined) this.models.value = answer.models;
-  }
-
-  async #lists(): Promise<void> {
-    const [list, waiting] = await Promise.allSettled([
-      call<typeof Session.listSessions>(this.iii, "session-tree::list", { limit: 200 }),
-      call<typeof Gate.listPending>(this.iii, "approval::list_pending", {}),
-    ]);
-    if (list.status === "fulfilled") this.sessions.value = list.value.sessions;
-    this.sessionsProblem.value = list.status === "rejected" ? advice(list.reason) : null;
-    if (waiting.status === "fulfilled") this.pending.value = waiting.value;
+    await Promise.all([this.directory.lists(), this.directory.survey()]);
   }
 
   #setLink(next: Link): void {

@@ -12,8 +12,3 @@ export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-
-/** Where the bus is: the page's own origin. */
-export function busUrl(at: { protocol: string; host: string }): string {
-  return `${at.protocol === "https:" ? "wss" : "ws"}://${at.host}/ws`;
-}

@@ -1,17 +1,16 @@
 // The page's entry: connects to the bus of its own origin and renders.
-import { browserDialer, connect } from "@iii/sdk/browser";
 import { render } from "preact";
 import { App } from "./app-store.ts";
-import { busUrl } from "./bus.ts";
+import { PageLink } from "./page-link.ts";
 import "./style/index.css";
 import { AppProvider } from "./views/context.ts";
 import { Shell } from "./views/shell.tsx";
 
-const app = new App(connect({ dialer: browserDialer(busUrl(location)), name: "console-page" }));
-app.start();
-
-const root = document.getElementById("app");
-if (root !== null) {
+async function main(): Promise<void> {
+  const app = new App(await PageLink.open());
+  app.start();
+  const root = document.getElementById("app");
+  if (root === null) return;
   render(
     <AppProvider value={app}>
       <Shell />
@@ -19,3 +18,5 @@ if (root !== null) {
     root,
   );
 }
+
+void main();

@@ -6,7 +6,7 @@ import type * as Session from "@iii/worker-session/contract";
 import type * as Turn from "@iii/worker-turn-orchestrator/contract";
 import { signal } from "@preact/signals";
 import { call, newId } from "./bus.ts";
-import { type Advice, advice } from "./model/advice.ts";
+import { type Advice, advice, isAbsent } from "./model/advice.ts";
 import { isOver } from "./model/calls.ts";
 import { applyPush, EMPTY, fromSnapshot, type Push, post, unpost, type View } from "./model/transcript.ts";
 import { type Choice, startTurn } from "./start-turn.ts";
@@ -58,14 +58,18 @@ export class SessionStore {
   async #read(): Promise<void> {
     const { iii, browser_id, session_id } = this.#deps;
     try {
-      const live = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", { browser_id, session_id, ...this.#from() });
+      const asked = { browser_id, session_id, ...this.#from() };
+      const live = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", asked).catch(unlessAbsent);
       const [tree, turn] = await Promise.all([
-        call<typeof Session.sessionMessages>(iii, "session-tree::messages", { session_id }).catch(emptyWhenUnknown),
-        call<typeof Turn.turnGetState>(iii, "turn::get_state", { session_id }),
+        call<typeof Session.sessionMessages>(iii, "session-tree::messages", { session_id }).catch(emptyWhenUnknown).catch(unlessAbsent),
+        call<typeof Turn.turnGetState>(iii, "turn::get_state", { session_id })
+          .then((view) => view ?? null)
+          .catch(unlessAbsent),
       ]);
-      const missed = (live.items ?? []).map((item) => item.event as AgentEvent);
-      const cursor = { epoch: live.epoch, seq: live.seq ?? 0 };
-      this.view.value = fromSnapshot(this.view.value, { messages: tree.messages, turn: turn ?? null }, cursor, missed);
+      const missed = (live?.items ?? []).map((item) => item.event as AgentEvent);
+      const cursor = { epoch: live?.epoch, seq: live?.seq ?? 0 };
+      const snapshot = { messages: tree?.messages, turn: turn === undefined ? this.view.value.turn : turn };
+      this.view.value = fromSnapshot(this.view.value, snapshot, cursor, missed);
       this.loaded.value = true;
       this.problem.value = null;
     } catch (error) {
@@ -88,11 +92,11 @@ export class SessionStore {
     const cursor = epoch === undefined ? { since: seq } : { since: seq, epoch };
     const answer = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", { browser_id, session_id, ...cursor });
     if (answer.gap === true || (epoch !== undefined && answer.epoch !== epoch)) return this.load();
-    for (const item of answer.items ?? []) this.push({ event: item.event as AgentEvent, seq: item.seq, epoch: answer.epoch });
+    for (const item of answer.items ?? []) this.take({ event: item.event as AgentEvent, seq: item.seq, epoch: answer.epoch });
   }
 
   /** Takes one pushed event; many are applied at once. */
-  push(one: Push): void {
+  take(one: Push): void {
     this.#waiting.push(one);
     this.#flushTimer ??= setTimeout(() => this.#flush(), FLUSH_MS);
   }
@@ -155,5 +159,11 @@ export class SessionStore {
 /** A session that was never written to has no transcript; that is an empty one. */
 function emptyWhenUnknown(error: unknown): { messages: [] } {
   if (advice(error).code === "session_not_found") return { messages: [] };
+  throw error;
+}
+
+/** A layer that nobody serves costs its own part of the session and no other. */
+function unlessAbsent(error: unknown): undefined {
+  if (isAbsent(error)) return undefined;
   throw error;
 }

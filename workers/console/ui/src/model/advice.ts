@@ -44,3 +44,8 @@ export function refusal(error: string, first?: { decision?: string | undefined; 
   const text = OUTCOME[error] ?? `The decision was refused: ${error}.`;
   return first?.decision === undefined ? text : `${text} It was: ${first.decision}${first.by === undefined ? "" : ` by ${first.by}`}.`;
 }
+
+/** Whether nobody serves the function that was called: its layer is not part of this stack, or is down. */
+export function isAbsent(thrown: unknown): boolean {
+  return advice(thrown).code === "function_not_found";
+}

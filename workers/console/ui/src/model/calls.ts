@@ -37,6 +37,12 @@ export function denial(details: unknown): { by: string; reason: string } | undef
   return { by: String(details["denied_by"] ?? "unknown"), reason: String(details["reason"] ?? "") };
 }
 
+/** What a person's denial says, in the page's words: the reason only when one was given. */
+export function denialText(reason: string): string {
+  const given = reason.replace(/^Permission denied by user:?\s*/, "").trim();
+  return given === "" || given === "deny" ? "You denied this." : `You denied this: ${given}`;
+}
+
 /** Every call's state as far as a transcript and a turn can tell. */
 export function callsOf(messages: readonly AgentMessage[], turn: TurnStateView | null): Map<string, CallState> {
   const calls = new Map<string, CallState>();

@@ -32,7 +32,8 @@ export interface View {
 }
 
 export interface Snapshot {
-  readonly messages: readonly { readonly message: AgentMessage }[];
+  /** Undefined: nobody keeps transcripts, so events are all there is. */
+  readonly messages: readonly { readonly message: AgentMessage }[] | undefined;
   readonly turn: TurnStateView | null;
 }
 
@@ -66,6 +67,10 @@ export function keyOf(message: AgentMessage): string {
  * the last turn rebuild what streams right now. Messages of the old view that the snapshot lacks are kept at the end.
  */
 export function fromSnapshot(old: View, snapshot: Snapshot, cursor: Cursor, missed: readonly AgentEvent[]): View {
+  if (snapshot.messages === undefined) {
+    const base = { ...old, live: [], turn: snapshot.turn, cursor, stale: false, calls: withAwaiting(old.calls, snapshot.turn) };
+    return missed.reduce(applyEvent, base);
+  }
   const entries = snapshot.messages.map(({ message }) => ({ key: keyOf(message), message }));
   const known = new Set(entries.map((entry) => entry.key));
   const kept = old.entries.filter((entry) => !known.has(entry.key));

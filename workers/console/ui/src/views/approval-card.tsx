@@ -3,24 +3,35 @@ import type { AwaitingApproval } from "@iii/contracts";
 import type { Iii } from "@iii/sdk";
 import type * as Gate from "@iii/worker-approval-gate/contract";
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { call as ask } from "../bus.ts";
 import { advice, refusal } from "../model/advice.ts";
+import type { Counted } from "../model/deadline.ts";
+import { locked } from "../model/key.ts";
 import { duration, pretty } from "../model/text.ts";
+import { path } from "../router.tsx";
 import { useApp } from "./context.ts";
+import { focusAfter } from "./focus.ts";
 import { CopyButton, Plain } from "./plain.tsx";
+import { useStill } from "./still.ts";
 
-/** Clicks this soon after the card or the window appeared were aimed at what stood there before. */
-const DEAF_MS = 400;
+export type Parked = Counted<AwaitingApproval>;
 
-export function ApprovalCard({ call, session_id }: { call: AwaitingApproval; session_id: string }) {
-  const { now, pending } = useApp();
-  const { reason, state, note, decide } = useDecision(call, session_id);
+export function ApprovalCard({ call, session_id }: { call: Parked; session_id: string }) {
+  const { now, rights } = useApp();
   const args = pretty(call.args);
-  const sha = call.args_sha256 ?? pending.value.find((row) => row.function_call_id === call.function_call_id)?.args_sha256;
-  const busy = state.value !== "open";
+  const shut = locked(rights.value, path.value);
+  const { card, actions, reason, state, note, decide } = useDecision(call, session_id);
+  const busy = state.value !== "open" || shut !== undefined;
   return (
-    <section class="approval" aria-label={`Approval of ${call.function_id}`} data-call={call.function_call_id} tabIndex={-1}>
+    <section
+      ref={card}
+      class="approval"
+      aria-label={`Approval of ${call.function_id}`}
+      data-call={call.function_call_id}
+      data-decided={state.value === "decided"}
+      tabIndex={-1}
+    >
       <header class="approval-head" data-tone="ask">
         <span class="dot" aria-hidden="true" />
         <strong>Needs your approval</strong>
@@ -28,10 +39,10 @@ export function ApprovalCard({ call, session_id }: { call: AwaitingApproval; ses
           <Plain text={call.function_id} />
         </span>
         <span class="spacer" />
-        <Expiry at={call.expires_at} now={now.value} />
+        <Expiry ends_at={call.ends_at} tick={now.value} />
       </header>
       <div class="part-head">
-        <h4>Arguments, whole</h4>
+        <h2>Arguments, whole</h2>
         <CopyButton text={args} label="Copy the arguments" />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
@@ -40,18 +51,18 @@ export function ApprovalCard({ call, session_id }: { call: AwaitingApproval; ses
       </pre>
       <p class="approval-why muted">
         {call.rule_id === undefined ? "No rule matched, so a person decides." : `Rule ${call.rule_id} asks a person.`}
-        {sha !== undefined && (
+        {call.args_sha256 !== undefined && (
           <>
             {" "}
-            Arguments <span class="mono">sha256:{sha.slice(0, 12)}</span>
+            Arguments <span class="mono">sha256:{call.args_sha256.slice(0, 12)}</span>
           </>
         )}
       </p>
-      <div class="approval-actions">
-        <button type="button" class="button primary" disabled={busy} onClick={() => decide("allow", sha)}>
+      <div class="approval-actions" ref={actions}>
+        <button type="button" class="button primary" disabled={busy} onClick={() => decide("allow")}>
           Allow once
         </button>
-        <button type="button" class="button danger" disabled={busy} onClick={() => decide("deny", sha)}>
+        <button type="button" class="button danger" disabled={busy} onClick={() => decide("deny")}>
           Deny
         </button>
         <input
@@ -67,6 +78,11 @@ export function ApprovalCard({ call, session_id }: { call: AwaitingApproval; ses
           }}
         />
       </div>
+      {shut !== undefined && (
+        <p class="notice">
+          {shut.why} To decide: <code>{shut.command}</code> prints a link that may.
+        </p>
+      )}
       {note.value !== null && (
         <p class="notice" role="status">
           {note.value}
@@ -76,43 +92,38 @@ export function ApprovalCard({ call, session_id }: { call: AwaitingApproval; ses
   );
 }
 
-function useDecision(call: AwaitingApproval, session_id: string) {
+function useDecision(call: Parked, session_id: string) {
   const { iii, changed } = useApp();
+  const card = useRef<HTMLElement>(null);
+  const actions = useRef<HTMLDivElement>(null);
   const reason = useSignal("");
   const state = useSignal<"open" | "sending" | "decided">("open");
   const note = useSignal<string | null>(null);
-  const since = useRef(performance.now());
-  useEffect(() => {
-    const back = () => {
-      since.current = performance.now();
-    };
-    window.addEventListener("focus", back);
-    return () => window.removeEventListener("focus", back);
-  }, []);
+  const still = useStill(actions);
 
-  async function send(decision: "allow" | "deny", sha: string | undefined): Promise<void> {
+  async function send(decision: "allow" | "deny"): Promise<void> {
     state.value = "sending";
-    const outcome = await resolve(iii, decisionOf(call, session_id, decision, reason.value.trim(), sha));
+    const outcome = await resolve(iii, decisionOf(call, session_id, decision, reason.value.trim()));
     state.value = outcome.settled ? "decided" : "open";
     note.value = outcome.note;
+    if (outcome.settled) focusAfter(card.current);
     changed();
   }
 
-  const decide = (decision: "allow" | "deny", sha: string | undefined) => {
-    if (performance.now() - since.current < DEAF_MS || state.value !== "open") return;
-    void send(decision, sha);
+  const decide = (decision: "allow" | "deny") => {
+    if (still() && state.value === "open") void send(decision);
   };
-  return { reason, state, note, decide };
+  return { card, actions, reason, state, note, decide };
 }
 
-function decisionOf(call: AwaitingApproval, session_id: string, decision: "allow" | "deny", reason: string, sha: string | undefined) {
+function decisionOf(call: Parked, session_id: string, decision: "allow" | "deny", reason: string) {
   return {
     session_id,
     function_call_id: call.function_call_id,
     decision,
     by: "console",
     ...(reason === "" ? {} : { reason }),
-    ...(sha === undefined ? {} : { args_sha256: sha }),
+    ...(call.args_sha256 === undefined ? {} : { args_sha256: call.args_sha256 }),
   };
 }
 
@@ -129,8 +140,9 @@ async function resolve(iii: Iii, decision: ReturnType<typeof decisionOf>): Promi
   }
 }
 
-function Expiry({ at, now }: { at: number | null | undefined; now: number }) {
-  if (at === null || at === undefined) return null;
-  const left = at - now;
+/** Drawn again at each tick; what is left is counted on the clock that never jumps. */
+function Expiry({ ends_at }: { ends_at: number | undefined; tick: number }) {
+  if (ends_at === undefined) return null;
+  const left = ends_at - performance.now();
   return <span class="muted num">{left <= 0 ? "expired" : `expires in ${duration(Math.ceil(left / 1000) * 1000)}`}</span>;
 }

@@ -1,12 +1,13 @@
 // How many calls wait for a decision, in all sessions, and the way to each.
 
-import { Link } from "wouter-preact";
 import { chatPath } from "../model/route.ts";
 import { ago, glance } from "../model/text.ts";
+import { Link } from "../router.tsx";
 import { useApp } from "./context.ts";
 
 export function ApprovalsMenu() {
-  const { pending, now } = useApp();
+  const { directory, now } = useApp();
+  const { pending } = directory;
   const count = pending.value.length;
   return (
     <details class="menu" onKeyDown={(event) => event.key === "Escape" && close(event.currentTarget)}>

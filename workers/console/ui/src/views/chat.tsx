@@ -1,14 +1,17 @@
 // One session: its head, its transcript or its trace, and the composer.
 
 import { useEffect } from "preact/hooks";
-import { Link } from "wouter-preact";
-import { isOver } from "../model/calls.ts";
+import type { Directory } from "../directory.ts";
+import { isFresh } from "../fresh.ts";
 import { chatPath } from "../model/route.ts";
-import { dollars } from "../model/text.ts";
+import { dollars, headline } from "../model/text.ts";
 import type { View } from "../model/transcript.ts";
+import { announcement, turnWords } from "../model/turn-words.ts";
+import { Link } from "../router.tsx";
 import type { SessionStore } from "../session-store.ts";
 import { Composer } from "./composer.tsx";
 import { useApp } from "./context.ts";
+import { Nowhere } from "./nowhere.tsx";
 import { Problem } from "./problem.tsx";
 import { TraceTab } from "./trace-tab.tsx";
 import { Transcript } from "./transcript.tsx";
@@ -24,10 +27,13 @@ export function Chat(props: { sid: string; tab: "chat" | "trace"; trace: string 
 }
 
 function Open({ store, tab, trace }: { store: SessionStore; tab: "chat" | "trace"; trace: string | undefined }) {
+  const { directory } = useApp();
   const view = store.view.value;
   const base = chatPath(store.session_id);
+  if (isUnknown(store, directory.sessions.value)) return <Nowhere what={`There is no session '${store.session_id}'.`} />;
   return (
     <section class="chat" aria-label="Session">
+      <h1 class="visually-hidden">{titleOf(store, directory.sessions.value)}</h1>
       <header class="chat-head">
         <span class="mono chat-id" title={store.session_id}>
           {store.session_id}
@@ -54,31 +60,35 @@ function Open({ store, tab, trace }: { store: SessionStore; tab: "chat" | "trace
         </>
       )}
       <p class="visually-hidden" role="status" aria-live="polite">
-        {announcement(view)}
+        {announcement(view.turn)}
       </p>
     </section>
   );
 }
 
-const STATE_WORDS = {
-  provisioning: "starting",
-  assistant_streaming: "model is answering",
-  function_execute: "running a function",
-  function_awaiting_approval: "waits for your decision",
-  steering_check: "deciding what is next",
-  stopped: "stopped",
-  failed: "failed",
-} as const;
+type Rows = Directory["sessions"]["value"];
+
+/** Nothing was ever written to it, and it is not one that this page has just made. Without a list of sessions nobody can tell. */
+function isUnknown(store: SessionStore, sessions: Rows): boolean {
+  const view = store.view.value;
+  if (!store.loaded.value || sessions === null || view.turn !== null || view.entries.length > 0 || isFresh(store.session_id)) return false;
+  return !sessions.some((row) => row.session_id === store.session_id);
+}
+
+function titleOf(store: SessionStore, sessions: Rows): string {
+  const row = sessions?.find((one) => one.session_id === store.session_id);
+  return headline(row?.display_name ?? row?.last_message_summary ?? "") || "New session";
+}
 
 function TurnChip({ view }: { view: View }) {
+  const { link } = useApp();
   const turn = view.turn;
-  if (turn === null) return <span class="chip">no turn yet</span>;
-  const tone = turn.state === "failed" ? "bad" : turn.state === "function_awaiting_approval" ? "warn" : isOver(turn) ? "quiet" : "busy";
+  if (turn === null) return null;
+  const { text, tone } = turnWords(turn, link.value === "live");
   return (
     <span class="chip turn-state" data-tone={tone} data-state={turn.state} title={`turn ${turn.turn_id}`}>
       <span class="dot" aria-hidden="true" />
-      {STATE_WORDS[turn.state]}
-      {turn.stop_reason !== undefined && turn.state === "stopped" && ` · ${turn.stop_reason}`}
+      {text}
     </span>
   );
 }
@@ -97,13 +107,4 @@ function Meters({ view }: { view: View }) {
       {tokens.toLocaleString("en")} tokens · {dollars(cost)}
     </span>
   );
-}
-
-function announcement(view: View): string {
-  const turn = view.turn;
-  if (turn === null) return "";
-  if (turn.state === "function_awaiting_approval")
-    return `A call waits for your decision: ${turn.awaiting_approval?.[0]?.function_id ?? ""}`;
-  if (turn.state === "failed") return `The turn failed: ${turn.error?.message ?? ""}`;
-  return turn.state === "stopped" ? "The turn is done." : "A turn is running.";
 }

@@ -1,6 +1,6 @@
 // The composer's memory: one draft per session, and the model and mode that were chosen last. Kept in this browser.
-import type { Model } from "@iii/contracts";
 import { effect, type Signal, signal } from "@preact/signals";
+import { type Offer, pick } from "../model/offer.ts";
 import type { Choice } from "../start-turn.ts";
 
 const drafts = new Map<string, Signal<string>>();
@@ -25,15 +25,8 @@ effect(() => {
   if (modelKey.value !== "") localStorage.setItem("iii.model", modelKey.value);
 });
 
-/** The model that runs: the one chosen, else the first one that costs nothing, else the first. */
-export function chosen(models: readonly Model[]): Choice {
-  const named = models.find((model) => keyOf(model) === modelKey.value);
-  const free = models.find((model) => model.pricing !== undefined && model.pricing.input_per_1m === 0 && model.pricing.output_per_1m === 0);
-  const pick = named ?? free ?? models[0];
-  return { provider: pick?.provider ?? "", model: pick?.id ?? "", mode: mode.value };
-}
-
-/** A model's key in the picker. */
-export function keyOf(model: { provider: string; id: string }): string {
-  return `${model.provider}/${model.id}`;
+/** What a turn is started with. Without a model that is known to run, whoever starts turns falls back to its own default. */
+export function choice(list: readonly Offer[], keys: ReadonlyMap<string, boolean>): Choice {
+  const model = pick(list, modelKey.value, keys);
+  return { provider: model?.provider ?? "", model: model?.id ?? "", mode: mode.value };
 }

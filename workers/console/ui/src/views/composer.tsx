@@ -1,18 +1,22 @@
 // Where a turn is written and stopped. A refused message stays in the box, with the reason above it.
-import type { Model } from "@iii/contracts";
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { type Advice, advice } from "../model/advice.ts";
 import { isOver } from "../model/calls.ts";
+import { keyOf, type Offer, pick } from "../model/offer.ts";
 import type { SessionStore } from "../session-store.ts";
 import type { Choice } from "../start-turn.ts";
-import { chosen, draft, keyOf, mode, modelKey } from "./composer-state.ts";
+import { choice, draft, mode, modelKey } from "./composer-state.ts";
 import { useApp } from "./context.ts";
+import { focusComposer } from "./focus.ts";
 import { Problem } from "./problem.tsx";
 
 export function Composer({ store }: { store: SessionStore }) {
-  const { models, link } = useApp();
+  const { directory, link } = useApp();
+  const { models, keys } = directory;
   const { text, problem, stopping, send, stop, onKeyDown } = useComposer(store);
   const running = !isOver(store.view.value.turn);
+  useEffect(focusComposer, []);
   return (
     <form
       class="composer"
@@ -34,7 +38,9 @@ export function Composer({ store }: { store: SessionStore }) {
         class="input composer-text"
         aria-label="Message"
         rows={Math.min(8, Math.max(2, text.value.split("\n").length))}
-        placeholder={running ? "A turn is running; this message waits in line" : "Message. Enter sends, Shift+Enter breaks the line"}
+        placeholder={
+          running ? "A turn is running; this message waits in line" : "What should it do? Enter sends, Shift+Enter breaks the line"
+        }
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
@@ -42,18 +48,19 @@ export function Composer({ store }: { store: SessionStore }) {
         onKeyDown={onKeyDown}
       />
       <div class="composer-row">
-        <ModelPicker models={models.value} />
+        <ModelPicker list={models.value} keys={keys.value} />
         <ModePicker />
-        <span class="composer-hint muted">
-          demo: <code>say …</code> <code>call FUNCTION JSON</code> <code>slow MS …</code>
-        </span>
         <span class="spacer" />
         {running && (
           <button type="button" class="button danger" disabled={stopping.value} onClick={() => void stop()}>
             {stopping.value ? "Stopping…" : "Stop"}
           </button>
         )}
-        <button type="submit" class="button primary" disabled={text.value.trim() === "" || link.value === "connecting"}>
+        <button
+          type="submit"
+          class="button primary"
+          disabled={text.value.trim() === "" || link.value === "connecting" || link.value === "gone"}
+        >
           {running ? "Queue" : "Send"}
         </button>
       </div>
@@ -62,7 +69,7 @@ export function Composer({ store }: { store: SessionStore }) {
 }
 
 function useComposer(store: SessionStore) {
-  const { models, changed } = useApp();
+  const { directory, changed } = useApp();
   const text = draft(store.session_id);
   const problem = useSignal<Advice | null>(null);
   const stopping = useSignal(false);
@@ -73,7 +80,7 @@ function useComposer(store: SessionStore) {
     text.value = "";
     problem.value = null;
     try {
-      await store.send(words, chosen(models.value));
+      await store.send(words, choice(directory.models.value, directory.keys.value));
     } catch (error) {
       if (text.value === "") text.value = words;
       problem.value = advice(error);
@@ -91,28 +98,29 @@ function useComposer(store: SessionStore) {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    // A key that is held down was pressed for something else: focus may have come here from a decision.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.repeat) return;
     event.preventDefault();
     void send();
   };
   return { text, problem, stopping, send, stop, onKeyDown };
 }
 
-function ModelPicker({ models }: { models: readonly Model[] }) {
-  const { provider, model } = chosen(models);
+function ModelPicker({ list, keys }: { list: readonly Offer[]; keys: ReadonlyMap<string, boolean> }) {
+  const model = pick(list, modelKey.value, keys);
   return (
     <select
       class="input select"
       aria-label="Model"
-      value={`${provider}/${model}`}
+      value={model === undefined ? "" : keyOf(model)}
       onChange={(event) => {
         modelKey.value = event.currentTarget.value;
       }}
     >
-      {models.length === 0 && <option value="/">default model</option>}
-      {models.map((one) => (
-        <option key={keyOf(one)} value={keyOf(one)}>
-          {one.display_name} ({one.provider})
+      {model === undefined && <option value="">default model</option>}
+      {list.map(({ model: one, why, way }) => (
+        <option key={keyOf(one)} value={keyOf(one)} disabled={why !== undefined} title={way}>
+          {one.display_name} ({one.provider}){why === undefined ? "" : ` · ${why}`}
         </option>
       ))}
     </select>

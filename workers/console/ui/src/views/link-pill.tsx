@@ -2,7 +2,7 @@
 import { ago } from "../model/text.ts";
 import { useApp } from "./context.ts";
 
-const WORDS = { connecting: "connecting", live: "live", reconnecting: "reconnecting", stale: "stale" } as const;
+const WORDS = { connecting: "connecting", live: "live", reconnecting: "reconnecting", stale: "stale", gone: "engine gone" } as const;
 
 export function LinkPill() {
   const { link, since, now } = useApp();

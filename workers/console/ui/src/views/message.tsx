@@ -127,10 +127,11 @@ function Thinking({ text }: { text: string }) {
   );
 }
 
-export function LiveView({ live }: { live: LiveMessage }) {
+export function LiveView({ live, known }: { live: LiveMessage; known: boolean }) {
+  const word = known ? "streaming" : "no word since the connection broke";
   return (
     <article class="message" data-role="assistant" data-streaming="true" aria-label="Answer, streaming">
-      <Head who="Answer" note={live.attempt > 1 ? `streaming · attempt ${live.attempt}` : "streaming"} />
+      <Head who="Answer" note={live.attempt > 1 ? `${word} · attempt ${live.attempt}` : word} />
       {live.blocks.map((block, index) => (
         <LiveBlockView key={index} block={block} />
       ))}

@@ -1,28 +1,29 @@
 // The frame: top bar, session rail, and the route's view.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { Redirect, Route, Switch, useLocation } from "wouter-preact";
-import { newId } from "../bus.ts";
-import { chatPath, sessionOf } from "../model/route.ts";
+import { useEffect, useMemo } from "preact/hooks";
+import { freshSession } from "../fresh.ts";
+import { chatPath, routeOf, sessionOf } from "../model/route.ts";
+import { path, Redirect } from "../router.tsx";
 import { ApprovalsMenu } from "./approvals-menu.tsx";
 import { Chat } from "./chat.tsx";
 import { useApp } from "./context.ts";
 import { LinkPill } from "./link-pill.tsx";
+import { Notices } from "./notices.tsx";
+import { Nowhere } from "./nowhere.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 export function Shell() {
   const rail = useSignal(false);
   const { link } = useApp();
-  const [path] = useLocation();
   useEffect(() => {
     rail.value = false;
-  }, [path]);
+  }, [path.value]);
   return (
     <div class="shell" data-rail={rail.value ? "open" : "closed"} data-link={link.value}>
-      <a class="skip" href="#message">
-        Skip to the message box
+      <a class="skip" href="#main">
+        Skip to the content
       </a>
       <header class="topbar">
         <button
@@ -46,31 +47,33 @@ export function Shell() {
         <ThemeButton />
       </header>
       <Sidebar />
-      <main class="main">
-        <Switch>
-          <Route path="/chat/:sid/trace/:tid?">{({ sid, tid }) => <Chat key={sid} sid={sessionOf(sid)} tab="trace" trace={tid} />}</Route>
-          <Route path="/chat/:sid">{({ sid }) => <Chat key={sid} sid={sessionOf(sid)} tab="chat" trace={undefined} />}</Route>
-          <Route path="/new">
-            <Fresh />
-          </Route>
-          <Route>
-            <Home />
-          </Route>
-        </Switch>
+      <main class="main" id="main" tabIndex={-1}>
+        <Notices />
+        <Page path={path.value} />
       </main>
     </div>
   );
 }
 
+function Page({ path: at }: { path: string }) {
+  const route = routeOf(at);
+  if (route.view === "chat") return <Chat key={route.part} sid={sessionOf(route.part)} tab={route.tab} trace={route.trace} />;
+  if (route.view === "home") return <Home />;
+  if (route.view === "fresh") return <Fresh />;
+  return <Nowhere what={`There is no page at ${at}.`} />;
+}
+
 /** `/` is the last session, or a new one when there is none. */
 function Home() {
-  const { sessions, sessionsProblem } = useApp();
+  const { link, directory } = useApp();
+  const { sessions, sessionsProblem } = directory;
   const newest = sessions.value?.[0];
-  if (newest !== undefined) return <Redirect to={chatPath(newest.session_id)} replace />;
+  if (newest !== undefined) return <Redirect to={chatPath(newest.session_id)} />;
   if (sessions.value !== null || sessionsProblem.value !== null) return <Fresh />;
-  return <p class="empty">Connecting to the engine…</p>;
+  return link.value === "gone" ? null : <p class="empty">Connecting to the engine…</p>;
 }
 
 function Fresh() {
-  return <Redirect to={chatPath(newId())} replace />;
+  const id = useMemo(freshSession, []);
+  return <Redirect to={chatPath(id)} />;
 }

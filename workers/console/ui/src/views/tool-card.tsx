@@ -1,11 +1,13 @@
 // A function call: what is asked for, where it stands, what came back. A parked one carries its approval card.
-import type { AwaitingApproval, FunctionCallBlock } from "@iii/contracts";
-import { type CallState, type CallStatus, denial, target } from "../model/calls.ts";
+import type { FunctionCallBlock } from "@iii/contracts";
+import { useRef } from "preact/hooks";
+import { type CallState, type CallStatus, denial, denialText, target } from "../model/calls.ts";
 import { duration, glance, pretty } from "../model/text.ts";
 import type { View } from "../model/transcript.ts";
 import type { SessionStore } from "../session-store.ts";
-import { ApprovalCard } from "./approval-card.tsx";
+import { ApprovalCard, type Parked } from "./approval-card.tsx";
 import { useApp } from "./context.ts";
+import { Down } from "./down.tsx";
 import { CopyButton, Plain } from "./plain.tsx";
 
 const WORDS: Readonly<Record<CallStatus, string>> = {
@@ -31,10 +33,31 @@ function refusedBy(by: string): string {
 export function ToolCard({ block, view, store }: { block: FunctionCallBlock; view: View; store: SessionStore }) {
   const call = view.calls.get(block.id) ?? { status: "waiting" as const };
   const asked = target(block);
-  const parked = useParked(view, store).find((one) => one.function_call_id === block.id);
-  if (parked !== undefined && call.status !== "done" && call.status !== "error")
-    return <ApprovalCard call={parked} session_id={store.session_id} />;
-  return <CallView id={asked.function_id} args={asked.args} call={call} />;
+  const waiting = useParked(view, store);
+  const parked = waiting.find((one) => one.function_call_id === block.id);
+  const open = parked !== undefined && call.status !== "done" && call.status !== "error";
+  const { slot, height } = useHeight(open);
+  // What is below must not slide under the pointer while other cards still wait for a click.
+  const kept = !open && waiting.length > 0 ? height : undefined;
+  return (
+    <div ref={slot} style={kept === undefined ? {} : { minHeight: `${kept}px` }}>
+      {open ? (
+        <ApprovalCard call={parked} session_id={store.session_id} />
+      ) : (
+        <CallView id={asked.function_id} args={asked.args} call={call} />
+      )}
+    </div>
+  );
+}
+
+/** The height that a card had when it was drawn last. */
+function useHeight(open: boolean) {
+  const slot = useRef<HTMLDivElement>(null);
+  const seen = useRef<{ open: boolean; height: number | undefined }>({ open: false, height: undefined });
+  // Before the change is drawn the old card still stands there.
+  if (seen.current.open) seen.current.height = slot.current?.offsetHeight;
+  seen.current.open = open;
+  return { slot, height: seen.current.height };
 }
 
 /** Approval cards whose call is not in the transcript yet. */
@@ -50,9 +73,9 @@ export function LooseApprovals({ view, store }: { view: View; store: SessionStor
 }
 
 /** What this session waits on: the turn says it, and the gate's own list adds what the turn's view leaves out. */
-function useParked(view: View, store: SessionStore): readonly AwaitingApproval[] {
-  const { pending } = useApp();
-  const calls = new Map<string, AwaitingApproval>();
+function useParked(view: View, store: SessionStore): readonly Parked[] {
+  const { pending } = useApp().directory;
+  const calls = new Map<string, Parked>();
   for (const call of view.turn?.awaiting_approval ?? []) calls.set(call.function_call_id, call);
   for (const call of pending.value) {
     const over = view.calls.get(call.function_call_id)?.text !== undefined;
@@ -78,15 +101,26 @@ function CallView({ id, args, call }: { id: string; args: unknown; call: CallSta
       </summary>
       <div class="tool-body">
         <Part title="Request" text={pretty(args)} />
-        {denied !== undefined && denied.reason !== "" && (
-          <p class="stop-note">
-            Reason: <Plain text={denied.reason} />
-          </p>
-        )}
+        {denied !== undefined && <Denial by={denied.by} reason={denied.reason} />}
         {call.text !== undefined && denied === undefined && <Part title="Result" text={indented(call.text)} />}
         {call.text === undefined && <p class="muted">No result yet.</p>}
       </div>
     </details>
+  );
+}
+
+function Denial({ by, reason }: { by: string; reason: string }) {
+  const down = useApp().directory.down.value;
+  const text = by === "user" ? denialText(reason) : reason === "" ? "" : `Reason: ${reason}`;
+  return (
+    <>
+      {text !== "" && (
+        <p class="stop-note">
+          <Plain text={text} />
+        </p>
+      )}
+      {by === "gate_unavailable" && down.map((worker) => <Down key={worker.name} {...worker} />)}
+    </>
   );
 }
 
@@ -102,15 +136,15 @@ function indented(text: string): string {
 
 function Part({ title, text }: { title: string; text: string }) {
   return (
-    <section class="part" aria-label={title}>
+    <div class="part">
       <header class="part-head">
-        <h4>{title}</h4>
+        <h2>{title}</h2>
         <CopyButton text={text} label={`Copy the ${title.toLowerCase()}`} />
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
       <pre class="block" tabIndex={0}>
         <Plain text={text} />
       </pre>
-    </section>
+    </div>
   );
 }

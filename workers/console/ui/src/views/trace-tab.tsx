@@ -2,12 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { Link } from "wouter-preact";
 import { isOver, textOf } from "../model/calls.ts";
 import { chatPath } from "../model/route.ts";
 import { headline } from "../model/text.ts";
 import { timeline, traceIdOf } from "../model/trace-tree.ts";
 import type { View } from "../model/transcript.ts";
+import { Link } from "../router.tsx";
 import type { SessionStore } from "../session-store.ts";
 import { openTraces, type TraceRow } from "../trace-store.ts";
 import { useApp } from "./context.ts";

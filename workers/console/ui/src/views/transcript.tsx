@@ -17,10 +17,11 @@ const hasStarted = (entry: Entry) => !isQueued(entry);
 
 export function Transcript({ store }: { store: SessionStore }) {
   const view = store.view.value;
-  const { pending } = useApp();
-  const { box, stuck, byHand, onRegion } = useFollow(view, pending.value);
+  const { directory, link } = useApp();
+  const { box, stuck, byHand, onRegion } = useFollow(view, directory.pending.value);
   const empty = store.loaded.value && view.entries.length === 0 && view.live.length === 0;
-  const working = !isOver(view.turn) && view.live.length === 0 && view.turn?.state !== "function_awaiting_approval";
+  const working =
+    link.value === "live" && !isOver(view.turn) && view.live.length === 0 && view.turn?.state !== "function_awaiting_approval";
   return (
     <div class="transcript-wrap">
       <div
@@ -41,7 +42,7 @@ export function Transcript({ store }: { store: SessionStore }) {
           <MessageView key={entry.key} entry={entry} view={view} store={store} />
         ))}
         {view.live.map((live) => (
-          <LiveView key={live.message_id} live={live} />
+          <LiveView key={live.message_id} live={live} known={link.value === "live"} />
         ))}
         <LooseApprovals view={view} store={store} />
         {working && (

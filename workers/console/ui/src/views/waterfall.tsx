@@ -155,7 +155,7 @@ function Sheet({ row }: { row: Row }) {
   const { span } = row;
   return (
     <section class="sheet" aria-label={`Span ${span.name}`}>
-      <h3 class="mono">{span.name}</h3>
+      <h2 class="mono">{span.name}</h2>
       <p class="muted">
         {span.service_name} · {duration(row.duration_ms)} · {row.state}
         {span.status_description !== undefined && ` · ${span.status_description}`}

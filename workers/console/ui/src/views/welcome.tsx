@@ -1,45 +1,46 @@
-// What an empty session shows: the words that the demo model obeys, one click each.
+// What an empty session shows: which model runs, and what that model offers to try, one click each.
+import { pick } from "../model/offer.ts";
 import type { SessionStore } from "../session-store.ts";
-import { chosen, draft } from "./composer-state.ts";
+import { draft, modelKey } from "./composer-state.ts";
 import { useApp } from "./context.ts";
 
-const WORDS = [
-  ["Stream an answer", "say hello from the bus"],
-  ["Ask for approval", 'call shell::fs::ls {"path":"."}'],
-  ["Stream slowly", "slow 4000 every word of this answer takes its time to arrive"],
-  ["Fail on purpose", "fail rate_limited"],
-] as const;
-
 export function Welcome({ store }: { store: SessionStore }) {
-  const { models } = useApp();
-  const { provider, model } = chosen(models.value);
+  const { models, keys } = useApp().directory;
+  const model = pick(models.value, modelKey.value, keys.value);
+  const others = models.value.filter((one) => one.why !== undefined);
   return (
     <div class="welcome">
-      <h1>Post a turn</h1>
-      <p class="muted">
-        It runs on{" "}
-        <span class="mono">
-          {provider}/{model}
-        </span>
-        . The demo model needs no key and obeys these words:
-      </p>
-      <ul class="welcome-list">
-        {WORDS.map(([title, words]) => (
-          <li key={words}>
-            <button
-              type="button"
-              class="welcome-row"
-              onClick={() => {
-                draft(store.session_id).value = words;
-                document.getElementById("message")?.focus();
-              }}
-            >
-              <span>{title}</span>
-              <code>{words}</code>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <h2>What should it do?</h2>
+      <p class="muted">{model === undefined ? "The default model runs." : `Model: ${model.display_name}, of ${model.provider}.`}</p>
+      {model?.examples !== undefined && (
+        <ul class="welcome-list">
+          {model.examples.map(({ title, text }) => (
+            <li key={text}>
+              <button
+                type="button"
+                class="welcome-row"
+                onClick={() => {
+                  draft(store.session_id).value = text;
+                  document.getElementById("message")?.focus();
+                }}
+              >
+                <span>{title}</span>
+                <code>{text}</code>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {others.length > 0 && (
+        <details class="welcome-others">
+          <summary>{others.length} more models need something first</summary>
+          <ul>
+            {[...new Set(others.map((one) => one.way))].map((way) => (
+              <li key={way}>{way}</li>
+            ))}
+          </ul>
+        </details>
+      )}
     </div>
   );
 }

@@ -1,0 +1,101 @@
+// What there is beyond the open session: sessions, what waits for a decision, which models can run, which workers are down. Each part is
+// asked for by itself: a layer that is absent costs its own part of the page and no other.
+import type { Model } from "@iii/contracts";
+import type * as Engine from "@iii/engine/contract";
+import type { Iii } from "@iii/sdk";
+import type * as Gate from "@iii/worker-approval-gate/contract";
+import type * as Auth from "@iii/worker-auth-credentials/contract";
+import type * as Models from "@iii/worker-models-catalog/contract";
+import type * as Session from "@iii/worker-session/contract";
+import { type ReadonlySignal, signal } from "@preact/signals";
+import { call } from "./bus.ts";
+import { type Advice, advice } from "./model/advice.ts";
+import { type Counted, counted } from "./model/deadline.ts";
+import type { Rights } from "./model/key.ts";
+import { modelsIn, type Offer, offers, providersIn } from "./model/offer.ts";
+
+type Held = Gate.PendingApproval & { readonly remaining_ms?: number | null };
+export type Waiting = Counted<Held>;
+/** What is read of `GET /healthz`. */
+interface Health {
+  readonly workers: readonly string[];
+  readonly failed: readonly { readonly name: string; readonly reason: string }[];
+}
+
+const HEALTH_MS = 3_000;
+const SELDOM = 6;
+
+export class Directory {
+  readonly sessions = signal<readonly Session.SessionRow[] | null>(null);
+  readonly sessionsProblem = signal<Advice | null>(null);
+  readonly pending = signal<readonly Waiting[]>([]);
+  readonly models = signal<readonly Offer[]>([]);
+  /** Whether a provider has a key, where that could be asked. */
+  readonly keys = signal<ReadonlyMap<string, boolean>>(new Map());
+  /** Workers that cannot start, with their own words. */
+  readonly down = signal<Health["failed"]>([]);
+  readonly #iii: Iii;
+  readonly #rights: ReadonlySignal<Rights>;
+  /** What the models were asked about last: workers and rights. */
+  #asked = "";
+  #surveys = 0;
+
+  constructor(iii: Iii, rights: ReadonlySignal<Rights>) {
+    this.#iii = iii;
+    this.#rights = rights;
+  }
+
+  /** Reads the lists that change with every turn. Never rejects. */
+  async lists(): Promise<void> {
+    const [list, waiting] = await Promise.allSettled([
+      call<typeof Session.listSessions>(this.#iii, "session-tree::list", { limit: 200 }),
+      call<typeof Gate.listPending>(this.#iii, "approval::list_pending", {}),
+    ]);
+    if (list.status === "fulfilled") this.sessions.value = list.value.sessions;
+    this.sessionsProblem.value = list.status === "rejected" ? advice(list.reason) : null;
+    if (waiting.status === "fulfilled") this.pending.value = counted<Held>(waiting.value, performance.now());
+  }
+
+  /** Reads what seldom changes: who is down, and, when the workers have changed, which models can run. Never rejects. */
+  async survey(): Promise<void> {
+    const health = await healthOf().catch(() => undefined);
+    if (health !== undefined) this.down.value = health.failed;
+    const about = JSON.stringify([health?.workers, health?.failed, this.#rights.value]);
+    this.#surveys += 1;
+    // A provider may tell the catalogue of a model, and a person may set a key, at any time.
+    if (about === this.#asked && this.models.value.length > 0 && this.#surveys % SELDOM !== 0) return;
+    this.#asked = about;
+    const served = await call<typeof Engine.functionsList>(this.#iii, "engine::functions::list", { prefix: "provider::" })
+      .then((answer) => answer.functions)
+      .catch(() => undefined);
+    const models = await this.#catalogue(served ?? []);
+    const keys = await this.#keysFor(models);
+    this.keys.value = keys;
+    this.models.value = offers(models, { served: served && providersIn(served.map((one) => one.function_id)), keys });
+  }
+
+  /** The catalogue's models; without a catalogue, those that the providers' own functions name. */
+  async #catalogue(served: readonly { readonly metadata: unknown }[]): Promise<readonly Model[]> {
+    const answer = await call<typeof Models.modelsList>(this.#iii, "models::list", {}).catch(() => undefined);
+    return answer?.models ?? served.flatMap(({ metadata }) => modelsIn(metadata));
+  }
+
+  /** Only a page with a key may ask, and it hears yes or no, never the key. */
+  async #keysFor(models: readonly Model[]): Promise<ReadonlyMap<string, boolean>> {
+    if (this.#rights.value !== "keyed") return new Map();
+    const providers = [...new Set(models.filter((model) => model.needs_key === true).map((model) => model.provider))];
+    const answers = await Promise.allSettled(
+      providers.map((provider) => call<typeof Auth.authStatus>(this.#iii, "auth::status", { provider })),
+    );
+    return new Map(
+      answers.flatMap((answer, index) => (answer.status === "fulfilled" ? [[providers[index] ?? "", answer.value.configured]] : [])),
+    );
+  }
+}
+
+/** Answered with 503 while a worker is down, and with the same body. */
+async function healthOf(): Promise<Health> {
+  const response = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(HEALTH_MS) });
+  const { workers, failed } = (await response.json()) as Partial<Health>;
+  return { workers: workers ?? [], failed: failed ?? [] };
+}
