@@ -36,7 +36,7 @@ export async function readFile(
     const wanted = Math.min(request.max_bytes ?? limits.max_read_bytes, limits.max_read_bytes);
     const bytes = await readUpTo(handle, offset, wanted);
     const truncated = offset + bytes.length < size;
-    const whole = truncated && request.encoding !== "base64" ? wholeCharacters(bytes) : bytes;
+    const whole = request.encoding === "base64" ? bytes : uncut(bytes, { start: offset > 0, end: truncated });
     return { content: whole.toString(request.encoding ?? "utf8"), truncated, size };
   } catch (cause) {
     throw toError(request.path, cause);
@@ -52,6 +52,19 @@ async function readUpTo(handle: FileHandle, offset: number, wanted: number): Pro
     filled += bytesRead;
   }
   return buffer.subarray(0, filled);
+}
+
+/** Without the UTF-8 characters that were cut at those ends. */
+export function uncut(bytes: Buffer, cut: { start: boolean; end: boolean }): Buffer {
+  const from = cut.start ? characterStart(bytes) : bytes;
+  return cut.end ? wholeCharacters(from) : from;
+}
+
+/** Drops the rest of a UTF-8 character that began before. */
+function characterStart(bytes: Buffer): Buffer {
+  const first = bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80);
+  if (first >= 0) return first > 3 ? bytes : bytes.subarray(first);
+  return bytes.length > 3 ? bytes : bytes.subarray(bytes.length); // four in a row are no UTF-8
 }
 
 /** Drops a UTF-8 character that was cut at the end. */

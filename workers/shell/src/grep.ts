@@ -122,6 +122,12 @@ async function searchFile(search: Search, { handle, path }: Opened): Promise<voi
       search.truncated = true;
       return;
     }
-    search.matches.push({ path: search.root.relative(path), line: i + 1, text: line.slice(0, MAX_LINE) });
+    search.matches.push({ path: search.root.relative(path), line: i + 1, text: beginning(line) });
   }
+}
+
+/** Never ends in half of a surrogate pair. */
+function beginning(line: string): string {
+  const cut = line.slice(0, MAX_LINE);
+  return cut.length < line.length && !cut.isWellFormed() ? cut.slice(0, -1) : cut;
 }

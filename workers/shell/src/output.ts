@@ -1,5 +1,5 @@
 // Keeps the first and the last part of a program's output, so that neither its start nor its final error is lost to the cap.
-import { wholeCharacters } from "./files.ts";
+import { uncut } from "./files.ts";
 
 export class CappedOutput {
   readonly #half: number;
@@ -37,7 +37,10 @@ export class CappedOutput {
     const head = Buffer.concat(this.#head);
     const tail = Buffer.concat(this.#tail);
     if (!this.truncated) return Buffer.concat([head, tail]).toString("utf8");
-    return `${wholeCharacters(head).toString("utf8")}\n[… ${this.#dropped} bytes left out …]\n${tail.toString("utf8")}`;
+    const first = uncut(head, { start: false, end: true });
+    const last = uncut(tail, { start: true, end: false });
+    const dropped = this.#dropped + head.length - first.length + tail.length - last.length;
+    return `${first.toString("utf8")}\n[… ${dropped} bytes left out …]\n${last.toString("utf8")}`;
   }
 
   #trim(): void {
