@@ -1,7 +1,12 @@
 // Runs one program in the root: clean environment, own process group, capped output. Not a sandbox: the program can read what its user can.
 import { type ChildProcess, spawn } from "node:child_process";
-import { BusError, type Clock } from "@iii/sdk";
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, openSync, unlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BusError, type Clock, within } from "@iii/sdk";
 import { codeOf, folderPath, type Root } from "./confine.ts";
+import { type Run, streamsOf } from "./descendants.ts";
 import { CappedOutput } from "./output.ts";
 import type { ProcessGroups } from "./process-group.ts";
 
@@ -38,6 +43,8 @@ const PIPE_WAIT_MS = 1_000;
 /** A program that runs, with everything listened to from its first moment: what comes before a listener is lost. */
 interface Running {
   readonly child: ChildProcess;
+  /** Undefined when it did not start. */
+  readonly run: Run | undefined;
   readonly stdout: CappedOutput;
   readonly stderr: CappedOutput;
   readonly ended: Promise<Ending>;
@@ -48,7 +55,7 @@ interface Running {
 export async function runProgram(request: ExecRequest, signal: AbortSignal, deps: ExecDeps): Promise<ExecResult> {
   signal.throwIfAborted();
   refuseNul(request);
-  const started = deps.clock.now();
+  const started = deps.clock.monotonic();
   const running = await start(request, deps);
   const { reason, ending } = await untilOver(running, request, signal, deps);
   await settle(running, deps.clock);
@@ -61,7 +68,7 @@ export async function runProgram(request: ExecRequest, signal: AbortSignal, deps
     stderr: stderr.text(),
     truncated: stdout.truncated || stderr.truncated,
     timed_out: reason === "timeout",
-    duration_ms: deps.clock.now() - started,
+    duration_ms: deps.clock.monotonic() - started,
   };
 }
 
@@ -75,26 +82,41 @@ async function start(request: ExecRequest, deps: ExecDeps): Promise<Running> {
   const folder = await deps.root.openDir(request.cwd ?? ".");
   await using _ = folder.handle;
   const env = { PATH: deps.path, HOME: deps.root.path, LANG: "C.UTF-8" };
-  const child = spawn(request.command, [...(request.args ?? [])], { cwd: folderPath(folder), env, detached: true, stdio: "pipe" });
-  if (child.pid !== undefined) deps.groups.add(child.pid);
-  const running = listen(child, deps.max_output_bytes);
-  child.stdin.on("error", () => undefined); // a program need not read its input
+  const mark = openMark();
+  const child = spawn(request.command, [...(request.args ?? [])], {
+    cwd: folderPath(folder),
+    env,
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", mark.fd],
+  });
+  closeSync(mark.fd);
+  const run = child.pid === undefined ? undefined : deps.groups.add(child.pid, [mark.link, ...streamsOf(child.pid)]);
+  const running = listen(child, run, deps.max_output_bytes);
+  child.stdin?.on("error", () => undefined); // a program need not read its input
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (cause) => reject(startError(request.command, cause)));
   });
-  child.stdin.end(request.stdin ?? "");
+  child.stdin?.end(request.stdin ?? "");
   return running;
 }
 
-function listen(child: ChildProcess, maxBytes: number): Running {
+/** A file without a name that only this run's programs have open, for reading: whoever holds it is one of them. */
+function openMark(): { fd: number; link: string } {
+  const path = join(tmpdir(), `iii-run-${randomUUID()}`);
+  const fd = openSync(path, constants.O_RDONLY | constants.O_CREAT | constants.O_EXCL, 0o400);
+  unlinkSync(path);
+  return { fd, link: `${path} (deleted)` };
+}
+
+function listen(child: ChildProcess, run: Run | undefined, maxBytes: number): Running {
   const stdout = new CappedOutput(maxBytes);
   const stderr = new CappedOutput(maxBytes);
   child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
   child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
   const ended = new Promise<Ending>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  return { child, stdout, stderr, ended, closed };
+  return { child, run, stdout, stderr, ended, closed };
 }
 
 function startError(command: string, cause: unknown): BusError {
@@ -105,9 +127,9 @@ function startError(command: string, cause: unknown): BusError {
   return new BusError("io_error", `'${command}' could not be started: ${codeOf(cause) ?? "unknown reason"}`, { cause });
 }
 
-/** Waits for the program's end, a timeout or an abort, and ends its group in each case. */
+/** Waits for the program's end, a timeout or an abort, and ends its processes in each case. */
 async function untilOver(
-  { child, ended }: Running,
+  { run, ended }: Running,
   request: ExecRequest,
   signal: AbortSignal,
   deps: ExecDeps,
@@ -126,17 +148,15 @@ async function untilOver(
     if (signal.aborted) abort();
   });
   cancel();
-  if (child.pid !== undefined && !(await groups.end(child.pid, reason === "ended" ? "kill" : "ask"))) {
+  if (run !== undefined && !(await groups.end(run, reason === "ended" ? "kill" : "ask"))) {
     throw new BusError("io_error", `processes of '${request.command}' could not be ended`);
   }
   return { reason, ending: await ended };
 }
 
-/** Lets the pipes deliver what is in them; a process that left the group may hold them open, and is not waited for. */
+/** Lets the pipes deliver what is in them; a process that got away may hold them open, and is not waited for. */
 async function settle({ child, closed }: Running, clock: Clock): Promise<void> {
-  let timer: { cancel(): void } | undefined;
-  await Promise.race([closed, new Promise<void>((resolve) => (timer = clock.setTimer(resolve, PIPE_WAIT_MS)))]);
-  timer?.cancel();
+  await within(clock, PIPE_WAIT_MS, closed, () => undefined);
   child.stdout?.destroy();
   child.stderr?.destroy();
 }

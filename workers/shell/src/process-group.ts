@@ -1,18 +1,21 @@
-// The process groups that commands run in. A group is gone before its command is answered, and none outlives this process's own end.
-import { readdirSync, readFileSync } from "node:fs";
-import type { Clock } from "@iii/sdk";
+// The processes that commands run in. All of a run are gone before its command is answered, and none outlives this process's own end.
+import { type Clock, sleep } from "@iii/sdk";
 import { codeOf } from "./confine.ts";
+import { membersOf, type Run, startOf } from "./descendants.ts";
 
 const POLL_MS = 10;
 const KILL_WAIT_MS = 2_000;
+/** How often the processes of a run are noted while it runs: one whose parent ends is found by nothing else when it kept no descriptor. */
+const NOTE_MS = 250;
+const HAS_PROC = process.platform === "linux";
 
-/** Every group that is alive, so that an exit on any path takes them along. */
+/** Every run that is alive, so that an exit on any path takes them along. */
 export class ProcessGroups {
-  readonly #alive = new Set<number>();
+  readonly #alive = new Map<Run, { cancel(): void }>();
   readonly #clock: Clock;
   readonly #graceMs: number;
   readonly #onExit = () => {
-    for (const pgid of this.#alive) signalGroup(pgid, "SIGKILL");
+    for (const run of this.#alive.keys()) signalAll(run, "SIGKILL");
   };
 
   constructor(clock: Clock, graceMs: number) {
@@ -21,19 +24,21 @@ export class ProcessGroups {
     process.on("exit", this.#onExit);
   }
 
-  add(pgid: number): void {
-    this.#alive.add(pgid);
+  /** The run of the program `pgid`, which leads its group. `marks` are what its descriptors read in /proc, and those of no other process. */
+  add(pgid: number, marks: readonly string[]): Run {
+    const run: Run = { pgid, marks: new Set(marks), since: HAS_PROC ? startOf(pgid) : 0, seen: new Map() };
+    this.#note(run);
+    return run;
   }
 
-  /** Ends a group: asks first when `grace` is given, then kills. Resolves when no process of it runs; false if one still does. */
-  async end(pgid: number, how: "ask" | "kill"): Promise<boolean> {
-    if (how === "ask" && signalGroup(pgid, "SIGTERM") && (await this.#goneWithin(pgid, this.#graceMs))) return this.#remove(pgid);
-    signalGroup(pgid, "SIGKILL");
-    return (await this.#goneWithin(pgid, KILL_WAIT_MS)) && this.#remove(pgid);
+  /** Ends a run: asks first when `how` says so, then kills. Resolves when no process of it runs; false if one still does. */
+  async end(run: Run, how: "ask" | "kill"): Promise<boolean> {
+    if (how === "ask" && signalAll(run, "SIGTERM") && (await this.#goneWithin(run, this.#graceMs))) return this.#remove(run);
+    return (await this.#goneWithin(run, KILL_WAIT_MS, "SIGKILL")) && this.#remove(run);
   }
 
   async endAll(): Promise<void> {
-    await Promise.all([...this.#alive].map((pgid) => this.end(pgid, "ask")));
+    await Promise.all([...this.#alive.keys()].map((run) => this.end(run, "ask")));
   }
 
   /** Ends all, and lets go of the process. */
@@ -42,44 +47,50 @@ export class ProcessGroups {
     process.off("exit", this.#onExit);
   }
 
-  #remove(pgid: number): true {
-    this.#alive.delete(pgid);
+  #note(run: Run): void {
+    if (HAS_PROC) membersOf(run);
+    this.#alive.set(
+      run,
+      this.#clock.setTimer(() => this.#note(run), NOTE_MS),
+    );
+  }
+
+  #remove(run: Run): true {
+    this.#alive.get(run)?.cancel();
+    this.#alive.delete(run);
     return true;
   }
 
-  async #goneWithin(pgid: number, ms: number): Promise<boolean> {
-    for (let waited = 0; ; waited += POLL_MS) {
-      if (!isGroupRunning(pgid)) return true;
-      if (waited >= ms) return false;
-      await new Promise<void>((wake) => void this.#clock.setTimer(wake, POLL_MS));
+  async #goneWithin(run: Run, ms: number, signal?: NodeJS.Signals): Promise<boolean> {
+    const until = this.#clock.monotonic() + ms;
+    for (;;) {
+      if (signal === undefined ? !isRunning(run) : !signalAll(run, signal)) return true;
+      if (this.#clock.monotonic() >= until) return false;
+      await sleep(this.#clock, POLL_MS);
     }
   }
 }
 
-/** Sends a signal to every process of the group; false when there is none. */
-function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+function isRunning(run: Run): boolean {
+  return HAS_PROC ? membersOf(run).length > 0 : send(-run.pgid, 0);
+}
+
+/** Sends a signal to every process of the run; false when there is none. */
+function signalAll(run: Run, signal: NodeJS.Signals): boolean {
+  if (!HAS_PROC) return send(-run.pgid, signal);
+  const members = membersOf(run);
+  // Each once: a second request to stop means another thing to many programs.
+  if (members.some(({ group }) => group === run.pgid)) send(-run.pgid, signal);
+  for (const { pid, group } of members) if (group !== run.pgid) send(pid, signal);
+  return members.length > 0;
+}
+
+/** Whether somebody was there. */
+function send(target: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(-pgid, signal);
+    process.kill(target, signal);
     return true;
   } catch (cause) {
     return codeOf(cause) !== "ESRCH"; // EPERM: somebody is there
-  }
-}
-
-/** Whether a process of the group can still do something. Zombies that nobody collects do not count. */
-export function isGroupRunning(pgid: number): boolean {
-  if (!signalGroup(pgid, 0)) return false;
-  if (process.platform !== "linux") return true;
-  return readdirSync("/proc").some((name) => /^\d+$/.test(name) && isRunningMember(name, pgid));
-}
-
-function isRunningMember(pid: string, pgid: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The command name, in parentheses, may hold anything; state and group follow the last one.
-    const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return group === String(pgid) && state !== "Z" && state !== "X";
-  } catch {
-    return false; // ended while we looked
   }
 }

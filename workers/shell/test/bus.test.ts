@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { testBus } from "@iii/engine/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { exec, fsGrep, fsLs, fsRead, fsWrite } from "../src/contract.ts";
-import { isGroupRunning } from "../src/process-group.ts";
 import { worker } from "../src/register.ts";
+import { isGroupRunning } from "./running.ts";
 
 let root: string;
 beforeEach(async () => {

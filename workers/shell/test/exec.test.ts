@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Root } from "../src/confine.ts";
 import { type ExecDeps, runProgram } from "../src/exec.ts";
 import { CappedOutput } from "../src/output.ts";
-import { isGroupRunning, ProcessGroups } from "../src/process-group.ts";
+import { ProcessGroups } from "../src/process-group.ts";
+import { isGroupRunning, isRunning } from "./running.ts";
 
 let base: string;
 let deps: ExecDeps;
@@ -117,6 +118,37 @@ describe("the end of a program", () => {
     await deps.groups.endAll();
     expect(await answer).toMatchObject({ exit_code: null, signal: "SIGTERM" });
   });
+  const sleeper = "sleep 120";
+  test.each([
+    ["setsid", `setsid ${sleeper} & echo $! > pid; wait`],
+    ["setsid that let go of all streams", `setsid ${sleeper} </dev/null >/dev/null 2>&1 & echo $! > pid; wait`],
+    ["a session in a session", "setsid sh -c 'setsid sh -c \"echo \\$\\$ > pid; exec sleep 120\"' & wait"],
+    ["an orphan in a session of its own", "setsid sh -c 'sleep 120 </dev/null >/dev/null 2>&1 & echo $! > pid' ; sleep 120"],
+    ["one that ignores the request to stop", "setsid sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done' & wait"],
+  ])("K14 Stop also ends %s", async (_title, line) => {
+    const abort = new AbortController();
+    const refused = expect(sh(line, {}, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
+    await pidIn("pid").toBeGreaterThan(0);
+    const pid = Number(await readFile(join(deps.root.path, "pid"), "utf8"));
+    abort.abort();
+    await refused;
+    expect(isRunning(pid)).toBe(false);
+  });
+  test("K14 a timeout, and the program's own end, take along who left the group", async () => {
+    await sh(`setsid ${sleeper} & echo $! > timed; wait`, { timeout_ms: 200 });
+    await sh("setsid sh -c 'echo $$ > ended; exec sleep 120' </dev/null >/dev/null 2>&1 & while ! test -s ended; do sleep 0.01; done");
+    for (const name of ["timed", "ended"]) expect(isRunning(Number(await readFile(join(deps.root.path, name), "utf8")))).toBe(false);
+  });
+  test("K14 one run's end leaves another run alone", async () => {
+    const abort = new AbortController();
+    const other = sh("setsid sh -c 'echo $$ > other; exec sleep 120' & wait", {}, abort.signal);
+    const refused = expect(other).rejects.toMatchObject({ code: "cancelled" });
+    await pidIn("other").toBeGreaterThan(0);
+    await sh("true");
+    expect(isRunning(Number(await readFile(join(deps.root.path, "other"), "utf8")))).toBe(true);
+    abort.abort();
+    await refused;
+  });
   test("an abort before the start starts nothing", async () => {
     await expect(sh("touch made", {}, AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
   });
@@ -132,4 +164,19 @@ test("capped output keeps start and end, whatever the chunks", () => {
   const small = new CappedOutput(200);
   small.push(Buffer.from("a".repeat(200)));
   expect([small.text(), small.truncated]).toEqual(["a".repeat(200), false]);
+});
+
+describe("K14 output is never cut inside a character", () => {
+  const text = "aé€😀".repeat(200);
+  test.each([20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30])("kept: %i bytes", (max) => {
+    for (const size of [1, 3, 1_000]) {
+      const output = new CappedOutput(max);
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += size) output.push(bytes.subarray(at, at + size));
+      const [first = "", note = "", last = ""] = output.text().split("\n");
+      expect(text.startsWith(first)).toBe(true);
+      expect(text.endsWith(last)).toBe(true);
+      expect(note).toBe(`[… ${bytes.length - Buffer.byteLength(first + last)} bytes left out …]`);
+    }
+  });
 });
