@@ -1,5 +1,15 @@
 import { defineConfig } from "vitest/config";
 
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** How many seeds of the crash table to run. */
+    seeds: number;
+  }
+}
+
+/** The one switch between the usual run and the full one. */
+const FULL = process.env["III_TESTS"] === "full";
+
 export default defineConfig({
   test: {
     reporters: ["default", "./tools/summary-reporter.ts"],
@@ -21,7 +31,8 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
-          include: ["harness/e2e/scenarios/**/*.test.ts"],
+          include: ["harness/e2e/scenarios/**/*.test.ts", ...(FULL ? ["harness/e2e/full/**/*.test.ts"] : [])],
+          provide: { seeds: FULL ? 50 : 10 },
           testTimeout: 90_000,
           hookTimeout: 90_000,
           fileParallelism: false,

@@ -21,17 +21,15 @@ export interface Evidence {
 }
 
 const ID = String.raw`(?:[KP]\d+\.\d+|[AMPU]\d+|case \d+)`;
-const STRING = /"((?:\\.|[^"\\\n])*)"|'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`/g;
-const TOKEN = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
-const HEAD = new RegExp(`^((?:${ID}(?:, | and )?)+)[ :]\\S`);
+const COMMENT = /^\s*\/\/.*$|^\s*\/\*[\s\S]*?\*\//gm;
+const HEAD = new RegExp(`["'\`]((?:${ID}(?:, | and )?)+)[ :]\\S`, "g");
 const VERIFIES = /\bverifies\(([^)]*)\)/g;
 
 /** The ids that a test file cites: at the head of a title, or of a table's row, or by `verifies`. Comments cite nothing. */
 export function idsIn(source: string): string[] {
-  const code = source.replace(TOKEN, (found) => (found.startsWith("/") ? " " : found));
-  const heads = [...code.matchAll(STRING)].map((match) => HEAD.exec(match[1] ?? match[2] ?? match[3] ?? "")?.[1] ?? "");
-  const said = [...code.matchAll(VERIFIES)].map((match) => match[1] ?? "");
-  return [...new Set([...heads, ...said].flatMap((text) => text.match(new RegExp(ID, "g")) ?? []))];
+  const code = source.replace(COMMENT, "");
+  const heads = [...code.matchAll(HEAD), ...code.matchAll(VERIFIES)].map((match) => match[1] ?? "");
+  return [...new Set(heads.flatMap((text) => text.match(new RegExp(ID, "g")) ?? []))];
 }
 
 function testFiles(folder = ""): string[] {
