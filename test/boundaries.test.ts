@@ -165,6 +165,20 @@ test("nothing but its own folder knows the keyless provider", () => {
   expect(knowing).toEqual([]);
 });
 
+test("U39 what product code loads is a dependency of its package: pnpm start installs no others", () => {
+  const named = (folder: string) => {
+    const manifest = JSON.parse(readFileSync(join(ROOT, folder, "package.json"), "utf8")) as Record<string, object | undefined>;
+    return Object.keys({ ...manifest["dependencies"], ...manifest["optionalDependencies"] });
+  };
+  const folderOf = (path: string) =>
+    /^(sdk|engine|harness\/contracts|harness\/provider-kit|harness|workers\/[^/]+)\//.exec(path)?.[1] ?? "";
+  const packageOf = (to: string) => /^(@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to;
+  const loaded = IMPORTS.filter(({ from, to, typeOnly }) => !typeOnly && !from.includes("/testing/") && !to.startsWith("node:"));
+  const outside = loaded.filter(({ to }) => to.startsWith("@iii/") || isLibrary(to));
+  const missing = outside.filter(({ from, to }) => !named(folderOf(from)).includes(packageOf(to)));
+  expect(missing.map((one) => `${one.from} loads ${one.to}`)).toEqual([]);
+});
+
 test("a worker's package shows its contract and nothing else", () => {
   const names = readdirSync(join(ROOT, "workers"));
   const wrong = names.filter((name) => {

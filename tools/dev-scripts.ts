@@ -4,10 +4,12 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
+const INSTALL = "node harness/bin/install.js all";
+
 function commandFor(name: string): string {
   return existsSync(`${ROOT}workers/${name}/ui/vite.config.ts`)
-    ? `exec vite --config workers/${name}/ui/vite.config.ts workers/${name}/ui`
-    : `exec tsx watch --clear-screen=false workers/${name}/src/index.ts`;
+    ? `${INSTALL} && exec vite --config workers/${name}/ui/vite.config.ts workers/${name}/ui`
+    : `${INSTALL} && exec tsx watch --clear-screen=false workers/${name}/src/index.ts`;
 }
 
 /** The scripts that the folders ask for. */
