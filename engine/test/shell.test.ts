@@ -116,9 +116,7 @@ test.each([
   ["a missing field is named", '{"scope":"a"}', /'key'/],
   ["a wrong type is named", '{"scope":1,"key":"k"}', /'scope'/],
   ["a payload that is no object", "[1]", /payload/],
-  ["a prototype key is refused", '{"scope":"a","key":"k","value":{"x":{"__proto__":{}}}}', /__proto__/],
-  ["also an escaped one", '{"scope":"a","key":"k","value":{"\\u005f_proto__":{}}}', /__proto__/],
-  ["also constructor", '{"scope":"a","key":"k","value":{"constructor":1}}', /constructor/],
+  ["every wrong field is named", '{"scope":1}', /'scope' .*; 'key' /],
 ])("a built-in's input is checked: %s", async (_title, data, message) => {
   await using bus = await testBus([]);
   const peer = new Peer(bus);
@@ -165,7 +163,7 @@ test("a trigger that no connection owns outlives who asked for it; a wrong confi
   const asker = await bus.connect("asker");
   await expect(asker.trigger(registerTrigger, { trigger_type: "subscribe", function_id: "guest::on", config: {} })).rejects.toMatchObject({
     code: "trigger_registration_failed",
-    message: expect.stringContaining("'config.topic'"),
+    message: expect.stringContaining("'topic' is missing"),
   });
   const { id } = await asker.trigger(registerTrigger, { trigger_type: "subscribe", function_id: "guest::on", config: { topic: "t" } });
   await asker.close();

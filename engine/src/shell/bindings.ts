@@ -1,5 +1,5 @@
 // Hands bindings of built-in trigger types to the built-in that provides the type, with their config checked.
-import { BusError } from "@iii/sdk";
+import { BusError, issueText } from "@iii/sdk";
 import type { BindingData } from "../core/effects.ts";
 import type { Binding, TriggerTypeSpec } from "../ports/host.ts";
 
@@ -21,9 +21,7 @@ export class BuiltinTypes {
     if (spec === undefined) return;
     const parsed = spec.config.safeParse(data.config ?? {});
     if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      const field = issue === undefined || issue.path.length === 0 ? "the config" : `'config.${issue.path.join(".")}'`;
-      throw new BusError("trigger_registration_failed", `'${data.trigger_type}': ${field} is wrong: ${issue?.message ?? "unknown reason"}`);
+      throw new BusError("trigger_registration_failed", `'${data.trigger_type}': ${issueText(parsed.error, "the config")}`);
     }
     const binding: Binding = { ...data, config: parsed.data };
     spec.bind(binding);

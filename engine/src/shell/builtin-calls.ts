@@ -1,5 +1,5 @@
 // Runs the functions that the engine serves itself: payload in as JSON, checked by the definition, answer out as JSON.
-import { BusError, type FunctionDefinition, toBusError, toWire, unsampled } from "@iii/sdk";
+import { BusError, type FunctionDefinition, issuesOf, issueText, isTooDeep, MAX_DEPTH, toBusError, toWire, unsampled } from "@iii/sdk";
 import type { Access } from "../core/access.ts";
 import type { BuiltinRun, Outcome } from "../core/effects.ts";
 import type { BuiltinCall, Caller } from "../ports/host.ts";
@@ -23,19 +23,21 @@ export interface BuiltinDeps {
 
 /** Never traced: they are how traces are read and written. */
 const UNTRACED = /^(engine::(traces|logs|log|metrics|baggage|sampling|health|alerts|rollups)::|iii-observability::)/;
-const FORBIDDEN_KEYS = ["__proto__", "constructor", "prototype"];
+/** Levels that a built-in's own input has around a value: `{writes: [{value}]}`. The value's own depth is checked where it is used. */
+const AROUND = 4;
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** @throws BusError `deserialization_error` for a payload with keys that could reach an object's prototype. */
+/** @throws BusError `deserialization_error`, `payload_too_deep` */
 function parseJson(payload: Uint8Array | undefined): unknown {
   if (payload === undefined) return {};
-  const text = decoder.decode(payload);
-  const value: unknown = readJson(text);
-  const suspicious = FORBIDDEN_KEYS.some((key) => text.includes(key)) || text.includes("\\u");
-  const found = suspicious ? forbiddenKey(value) : undefined;
-  if (found !== undefined) throw new BusError("deserialization_error", `the payload has a key '${found}', which is not allowed`);
+  const value: unknown = readJson(decoder.decode(payload));
+  const limit = MAX_DEPTH + AROUND;
+  // Each level takes two bytes.
+  if (payload.length > 2 * limit && isTooDeep(value, limit)) {
+    throw new BusError("payload_too_deep", `the payload nests deeper than ${limit} levels`, { details: { limit } });
+  }
   return value ?? {};
 }
 
@@ -47,29 +49,12 @@ function readJson(text: string): unknown {
   }
 }
 
-/** The first forbidden key, wherever it stands. Without recursion: the payload's depth is the sender's choice. */
-function forbiddenKey(value: unknown): string | undefined {
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const next = open.pop();
-    if (typeof next !== "object" || next === null) continue;
-    for (const [key, inner] of Object.entries(next)) {
-      if (FORBIDDEN_KEYS.includes(key)) return key;
-      open.push(inner);
-    }
-  }
-  return undefined;
-}
-
-/** @throws BusError `deserialization_error` naming the field and what was expected there. */
+/** @throws BusError `deserialization_error` naming every wrong field and what was expected there. */
 function checkInput(definition: FunctionDefinition, value: unknown): unknown {
   const parsed = definition.input.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join("."), expected: issue.message }));
-  const first = issues[0];
-  const field = first === undefined || first.path === "" ? "the payload" : `'${first.path}'`;
-  throw new BusError("deserialization_error", `${definition.id}: ${field} is wrong: ${first?.expected ?? "unknown reason"}`, {
-    details: { issues },
+  throw new BusError("deserialization_error", `${definition.id}: ${issueText(parsed.error)}`, {
+    details: { issues: issuesOf(parsed.error) },
   });
 }
 

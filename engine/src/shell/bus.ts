@@ -126,11 +126,12 @@ export class Bus {
   }
 
   /** Calls a function as the engine. */
-  invoke(request: EngineInvocation): Promise<unknown> {
+  async invoke(request: EngineInvocation): Promise<unknown> {
     if (this.#dead) return new Promise(() => {});
     const id = request.invocation_id ?? this.#options.random.uuid();
+    const prepared = callRequest(request, id);
     const answer = this.#own.wait(id);
-    this.#change((out, now) => call(this.core, callRequest(request, id), now, out));
+    this.#change((out, now) => call(this.core, prepared, now, out));
     return answer;
   }
 

@@ -8,7 +8,6 @@ import { BusError } from "@iii/sdk";
 import { afterEach, describe, expect, test } from "vitest";
 import { createMemoryStore, type MemoryStore } from "../../src/storage/memory.ts";
 import { createSqliteStore } from "../../src/storage/sqlite.ts";
-import { testBus } from "../../src/testing/index.ts";
 import { storeCases } from "./store.case.ts";
 
 const folders: string[] = [];
@@ -137,15 +136,3 @@ describe.skipIf(!traceable)("sqlite store under strace", () => {
     }
   });
 });
-
-test.each(["state:s", 'stream:["chat","g1"]', "queue:default", "dlq:default", "consumers"])(
-  "a row of %s that cannot be read is named",
-  async (space) => {
-    const store = createMemoryStore();
-    await store.commit([{ space, key: "broken", value: '{"r":1,' }]);
-    await expect(testBus([], { store })).rejects.toMatchObject({
-      code: "store_corrupt",
-      message: expect.stringContaining(`${space}/broken`),
-    });
-  },
-);

@@ -67,10 +67,10 @@ export class Exchange {
     this.#timer = this.#host.clock.setTimer(() => this.#late(), timeout_ms);
     const gone = (): void => this.#gone();
     request.signal.addEventListener("abort", gone, { once: true });
-    this.#host.invoke(call).then(
-      (value) => this.#returned(value),
-      (thrown: unknown) => this.#failed(toBusError(thrown)),
-    );
+    this.#host
+      .invoke(call)
+      .then((value) => this.#returned(value))
+      .catch((thrown: unknown) => this.#failed(toBusError(thrown)));
     if (request.signal.aborted) gone();
     else void this.#requestBody.pour(pieces);
     return this.#decided.promise;

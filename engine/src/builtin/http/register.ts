@@ -1,6 +1,7 @@
 // The http built-in: routes bound by workers, static mounts, /healthz and the status page. It answers values; sockets are the listener's.
 import { toBusError } from "@iii/sdk";
 import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
+import { checkDepth } from "../depth.ts";
 import { type HealthReport, HttpTrigger, httpStatic } from "./contract.ts";
 import { Exchange, failed, type Trace } from "./exchange.ts";
 import { type HttpFront, type HttpRequest, type HttpResponse, jsonResponse } from "./port.ts";
@@ -38,12 +39,16 @@ function isJson(request: HttpRequest): boolean {
   return (request.headers["content-type"] ?? "").toLowerCase().includes("application/json");
 }
 
+/** Null for what is not JSON. @throws BusError `payload_too_deep`. */
 function parseJson(bytes: Uint8Array): unknown {
+  let body: unknown;
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    body = JSON.parse(new TextDecoder().decode(bytes));
   } catch {
     return null;
   }
+  checkDepth(body, "the request body");
+  return body;
 }
 
 function triggerPayload(request: HttpRequest, match: Match, body: unknown): Record<string, unknown> {

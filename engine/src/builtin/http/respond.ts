@@ -53,6 +53,7 @@ const STATUS: Readonly<Record<string, number>> = {
   invalid_payload: 400,
   id_invalid: 400,
   deserialization_error: 400,
+  payload_too_deep: 400,
   payload_too_large: 413,
   FORBIDDEN: 403,
   session_busy: 409,

@@ -23,6 +23,22 @@ function lean(span: StoredSpan): StoredSpan {
   return { ...span, events: span.events.filter((event) => !event.name.startsWith("iii.invocation.")) };
 }
 
+/** By hand: thousands are read at each start. */
+function isSpan(value: unknown): value is StoredSpan {
+  if (typeof value !== "object" || value === null) return false;
+  const span = value as Record<string, unknown>;
+  const texts = ["trace_id", "span_id", "name", "service_name"].every((field) => typeof span[field] === "string");
+  const times = ["start_time_unix_nano", "end_time_unix_nano"].every((field) => Number.isFinite(span[field]));
+  if (!texts || !times || !hasPairs(span)) return false;
+  return ["events", "links"].every((field) => Array.isArray(span[field]) && span[field].every(hasPairs));
+}
+
+const hasPairs = (value: unknown): boolean => {
+  const { attributes } = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  return Array.isArray(attributes) && attributes.every(isPair);
+};
+const isPair = (value: unknown): boolean => Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
+
 /**
  * One row holds the spans of one trace that changed between two flushes, under `<trace id>/<number>`: a span that is written again stands
  * in a later row too, and the later one counts.
@@ -126,7 +142,12 @@ export class Archive {
   #read(row: Row): readonly StoredSpan[] {
     try {
       const spans: unknown = JSON.parse(row.value);
-      if (Array.isArray(spans)) return spans as StoredSpan[];
+      if (Array.isArray(spans)) {
+        const read = spans.filter(isSpan);
+        if (read.length < spans.length)
+          this.#deps.log.warn({ key: row.key, spans: spans.length - read.length }, "stored spans cannot be read");
+        return read;
+      }
     } catch (cause) {
       this.#deps.log.warn({ err: cause, key: row.key }, "stored spans cannot be read");
       return [];

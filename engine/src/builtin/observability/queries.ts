@@ -91,15 +91,20 @@ function groupOf(value: string, spans: readonly StoredSpan[], label: string | un
   };
 }
 
+function isGrouped(span: StoredSpan, { include_internal, since_ms }: GroupInput): boolean {
+  if (!include_internal && isInternal(span)) return false;
+  // A span that still runs is as recent as can be.
+  return span.pending === true || span.end_time_unix_nano / NANOS_PER_MS >= (since_ms ?? -Infinity);
+}
+
 export function groupSpans(spans: readonly StoredSpan[], input: GroupInput): Group[] {
   const groups = new Map<string, StoredSpan[]>();
   for (const span of spans) {
     const value = attribute(span, input.attribute);
-    if (value === undefined || (!input.include_internal && isInternal(span))) continue;
-    // A span that still runs is as recent as can be.
-    const endMs = span.pending === true ? Infinity : span.end_time_unix_nano / NANOS_PER_MS;
-    if (endMs < (input.since_ms ?? -Infinity)) continue;
-    groups.set(value, [...(groups.get(value) ?? []), span]);
+    if (value === undefined || !isGrouped(span, input)) continue;
+    const members = groups.get(value);
+    if (members === undefined) groups.set(value, [span]);
+    else members.push(span);
   }
   const rows = [...groups].map(([value, members]) => groupOf(value, members, input.label_attribute));
   return rows.sort((a, b) => b.first_seen_ms - a.first_seen_ms).slice(0, input.limit);

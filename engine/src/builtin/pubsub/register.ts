@@ -2,6 +2,7 @@
 import { BusError, toBusError } from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
 import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
+import { checkDepth } from "../depth.ts";
 import { publish, SubscribeTriggerConfig } from "./contract.ts";
 
 /** What the published value carries on to its subscribers. */
@@ -49,6 +50,7 @@ export function pubsubBuiltin(): Builtin & PubSub {
       host = engine;
       engine.handle("iii-pubsub", publish, ({ topic, data }, { context, traceparent, baggage }) => {
         if (topic === "") throw new BusError("topic_not_set", "'topic' must not be empty");
+        checkDepth(data, "the published value");
         publishTo(topic, data ?? null, { traceparent, baggage, origin: context.origin, depth: context.depth });
         return undefined;
       });

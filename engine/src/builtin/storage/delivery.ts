@@ -1,7 +1,8 @@
 // Delivers trigger events of bindings that are not durable: in order per lane, a bounded number at a time, none stored.
 import { toBusError } from "@iii/sdk";
 import { type Binding, type EngineHost, Unanswered } from "../../ports/host.ts";
-import { backoff, type Cause } from "./queue/message.ts";
+import { backoff } from "./backoff.ts";
+import type { Cause } from "./cause.ts";
 
 export interface TriggerEvent {
   readonly binding: Binding;

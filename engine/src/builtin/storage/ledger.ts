@@ -26,6 +26,8 @@ export interface Ledger {
   load(): Promise<void>;
   /** The loaded rows whose space starts with `prefix`. */
   rows(prefix: string): readonly Row[];
+  /** A row holds this number: later ones are higher. For what is restored; anything but a number counts for nothing. */
+  reached(used: number): void;
   /** Lets go of the loaded rows. */
   forget(): void;
   /** The next number of one store-wide rising sequence: revisions, and the order of queue messages. */
@@ -59,16 +61,6 @@ class Pending {
 
 /** Sortable text of a sequence number. */
 export const seqKey = (seq: number): string => String(seq).padStart(16, "0");
-
-function highest(rows: readonly Row[]): number {
-  let top = 0;
-  for (const row of rows) {
-    if (row.space === META && row.key === REV_KEY) top = Math.max(top, Number(row.value));
-    else if (row.space.startsWith("state:")) top = Math.max(top, Number(/^\{"r":(\d+)/.exec(row.value)?.[1] ?? 0));
-    else if (row.space.startsWith("queue:") || row.space.startsWith("dlq:")) top = Math.max(top, Number(row.key));
-  }
-  return top;
-}
 
 /** Sends batches to the store in order and runs what follows from them, in the same order, when they are durable. */
 function sender(host: LedgerHost, pending: Pending): (writes: readonly Write[], then: readonly (() => void)[]) => Promise<void> {
@@ -104,11 +96,15 @@ export function createLedger(host: LedgerHost): Ledger {
   let loading: Promise<void> | undefined;
   const pending = new Pending();
   const send = sender(host, pending);
+  const reached = (used: number): void => {
+    if (Number.isSafeInteger(used) && used > seq) seq = used;
+  };
   return {
+    reached,
     load: () => {
       loading ??= host.store.load().then((rows) => {
         loaded = rows;
-        seq = highest(rows);
+        reached(Number(rows.find((row) => row.space === META && row.key === REV_KEY)?.value));
       });
       return loading;
     },

@@ -1,7 +1,7 @@
 // The update operations of `state::update`: pure, copy on write. A failing operation is reported and changes nothing.
 
+import { isTooDeep } from "@iii/sdk";
 import type { StateOp, StateOpError } from "./state/contract.ts";
-import { deeperThan } from "./text.ts";
 
 type Path = string | readonly string[] | undefined;
 type Json = Record<string, unknown>;
@@ -41,7 +41,7 @@ function checkMergeValue(value: unknown): Outcome | undefined {
   if (keys.length > MAX_MERGE_KEYS) return fail("merge.value.too_many_keys", `merge takes at most ${MAX_MERGE_KEYS} keys`);
   const polluted = keys.find((key) => POLLUTED.has(key));
   if (polluted !== undefined) return fail("merge.value.proto_polluted", `the key '${polluted}' is not allowed`);
-  if (deeperThan(value, MAX_MERGE_DEPTH)) return fail("merge.value.too_deep", `merge takes at most ${MAX_MERGE_DEPTH} levels`);
+  if (isTooDeep(value, MAX_MERGE_DEPTH)) return fail("merge.value.too_deep", `merge takes at most ${MAX_MERGE_DEPTH} levels`);
   return undefined;
 }
 

@@ -26,7 +26,7 @@ function install(host: EngineHost, config: StorageConfig): ReturnType<Builtin["i
   const topics = new Topics(host, ledger, hub);
   const maxBytes = config.max_value_bytes ?? 16 * 1_048_576;
   const streams = new StreamHub(host, ledger, maxBytes, streamTriggers(host));
-  const table = new StateTable(ledger, maxBytes);
+  const table = new StateTable(ledger, host.log, maxBytes);
   const triggers = new StateTriggers(host, ledger, hub);
   serveState(host, { ledger, table, triggers, hub, streams, publish: config.publish });
   serveStream(host, { ledger, streams });

@@ -1,13 +1,14 @@
 // All queues: the named ones of the configuration, and one per durable subscriber of a topic or of state changes.
-import { BusError } from "@iii/sdk";
+import { BusError, toBusError } from "@iii/sdk";
 import type { QueueConfig } from "../../../config/schema.ts";
 import type { EngineHost } from "../../../ports/host.ts";
+import type { Row } from "../../../ports/store.ts";
 import type { Batch, Ledger } from "../ledger.ts";
-import { decode } from "../text.ts";
-import { type DeadMessage, groupOf, type Message } from "./message.ts";
+import { groupOf } from "./message.ts";
 import type { Delivery } from "./perform.ts";
 import { Queue } from "./queue.ts";
 import type { QueueSpec } from "./spec.ts";
+import { readDead, readMessage, readSpec, unreadableMessage } from "./stored.ts";
 
 const CONSUMERS = "consumers";
 
@@ -29,6 +30,17 @@ function namedSpec(name: string, config: QueueConfig): QueueSpec {
   };
 }
 
+/** Delivers to nobody: no function has an empty id. */
+const heldSpec = (name: string): QueueSpec => ({
+  name,
+  kind: "held",
+  fifo: true,
+  concurrency: 1,
+  max_attempts: 1,
+  backoff_ms: 0,
+  function_id: "",
+});
+
 export class QueueHub {
   readonly #queues = new Map<string, Queue>();
   readonly #running = new Map<string, Delivery>();
@@ -46,15 +58,43 @@ export class QueueHub {
 
   /** Fills the queues from the loaded rows; messages that were running when the engine died are delivered again. */
   restore(): void {
-    for (const row of this.#ledger.rows(CONSUMERS)) {
-      const spec = decode<QueueSpec>(row);
+    for (const row of this.#ledger.rows(CONSUMERS)) this.#restoreSpec(row);
+    const batch = this.#ledger.batch();
+    for (const row of this.#ledger.rows("queue:")) this.#restoreMessage(batch, row);
+    for (const row of this.#ledger.rows("dlq:")) this.#restoreDead(row);
+    void batch.commit().catch(() => undefined);
+  }
+
+  #restoreSpec(row: Row): void {
+    try {
+      const spec = readSpec(row);
       if (!this.#queues.has(spec.name)) this.#create(spec);
+    } catch (thrown) {
+      this.#host.log.error({ err: thrown, queue: row.key }, "the rules of a queue cannot be read: it waits for its subscriber");
+      if (!this.#queues.has(row.key)) this.#create(heldSpec(row.key));
     }
-    for (const row of this.#ledger.rows("queue:")) {
-      this.#restored(row.space.slice("queue:".length)).restore(decode<Message>(row));
+  }
+
+  /** A row that holds no message goes to the dead letters, with the reason. */
+  #restoreMessage(batch: Batch, row: Row): void {
+    this.#ledger.reached(Number(row.key));
+    const queue = this.#restored(row.space.slice("queue:".length));
+    try {
+      queue.restore(readMessage(row));
+    } catch (thrown) {
+      const { message } = toBusError(thrown);
+      this.#host.log.error({ queue: queue.spec.name, message_id: row.key, error: message }, "a queue message is dead: it cannot be read");
+      queue.bury(batch, unreadableMessage(row, message, this.#host.clock.now()));
     }
-    for (const row of this.#ledger.rows("dlq:")) {
-      this.#restored(row.space.slice("dlq:".length)).restoreDead(decode<DeadMessage>(row));
+  }
+
+  #restoreDead(row: Row): void {
+    this.#ledger.reached(Number(row.key));
+    const queue = this.#restored(row.space.slice("dlq:".length));
+    try {
+      queue.restoreDead(readDead(row));
+    } catch (thrown) {
+      queue.restoreDead(unreadableMessage(row, toBusError(thrown).message, this.#host.clock.now()));
     }
   }
 

@@ -1,17 +1,6 @@
-// A queue message as it is kept, and the pure rules around it: encoding, groups, backoff.
+// A queue message as it is kept, and the pure rules around it: encoding and groups.
 import { BusError } from "@iii/sdk";
-import type { CallContext } from "@iii/sdk/protocol";
-import type { BuiltinCall } from "../../../ports/host.ts";
-
-/** What a piece of stored work remembers of the call that made it. */
-export interface Cause {
-  readonly traceparent: string | undefined;
-  /** The trace context of what woke work that runs under a trace of its own. */
-  readonly woken_by?: string | undefined;
-  readonly baggage: string | undefined;
-  readonly origin: CallContext["origin"];
-  readonly depth: number;
-}
+import type { Cause } from "../cause.ts";
 
 export interface Message {
   readonly id: string;
@@ -35,30 +24,8 @@ export interface Message {
 export interface DeadMessage extends Message {
   readonly error: string;
   readonly failed_at: number;
-}
-
-const MAX_BACKOFF_MS = 10_000;
-const HIDDEN_BAGGAGE = /^\s*iii\.tag\.(?:kind|display_name|hidden)\s*=/;
-
-/** How long to wait after the `failures`-th failure in a row (from 1). */
-export function backoff(baseMs: number, failures: number): number {
-  return Math.min(baseMs * 2 ** Math.min(failures - 1, 20), MAX_BACKOFF_MS);
-}
-
-/** Baggage as a message keeps it: without the marks that describe the enqueuing span. */
-export function queuedBaggage(baggage: string | null | undefined): string | undefined {
-  const kept = (baggage ?? "").split(",").filter((entry) => entry.trim() !== "" && !HIDDEN_BAGGAGE.test(entry));
-  return kept.length === 0 ? undefined : kept.join(",");
-}
-
-/** What work made by this call remembers. */
-export function causeOf(call: BuiltinCall): Cause {
-  return {
-    traceparent: call.traceparent,
-    baggage: queuedBaggage(call.baggage),
-    origin: call.context.origin,
-    depth: call.context.depth,
-  };
+  /** The row holds no message, `data` is its text: there is nothing to deliver. */
+  readonly unreadable?: true;
 }
 
 /** The group of a fifo message. @throws BusError `enqueue_error` naming the queue and the field that is missing. */

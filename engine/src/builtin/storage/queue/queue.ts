@@ -2,9 +2,11 @@
 // a message is delivered only after the commit that brought it.
 import { type BusError, redactText, toBusError } from "@iii/sdk";
 import { Alarms } from "../alarms.ts";
+import { backoff } from "../backoff.ts";
+import type { Cause } from "../cause.ts";
 import { type Batch, type Ledger, seqKey } from "../ledger.ts";
 import { type Lane, Lanes, type Obstacle } from "./lanes.ts";
-import { backoff, type Cause, type DeadMessage, encode, type Message } from "./message.ts";
+import { type DeadMessage, encode, type Message } from "./message.ts";
 import { type Delivery, type Outcome, type PerformDeps, perform, targetOf } from "./perform.ts";
 import type { QueueSpec } from "./spec.ts";
 
@@ -83,6 +85,13 @@ export class Queue {
     this.#dead.set(message.id, message);
   }
 
+  /** A row that holds no message leaves the queue for the dead letters. */
+  bury(batch: Batch, dead: DeadMessage): void {
+    batch.remove(this.space, dead.key);
+    batch.put(this.deadSpace, dead.key, encode(dead));
+    this.restoreDead(dead);
+  }
+
   /** Adds a message to `batch`; one with the same dedupe key that is still here makes this a no-op. Returns the receipt. */
   add(batch: Batch, input: NewMessage): string {
     const twin = input.dedupe_key === undefined ? undefined : this.#dedupe.get(input.dedupe_key);
@@ -113,10 +122,10 @@ export class Queue {
     this.#forget(message);
   }
 
-  /** Moves a dead message back with a clean record; it keeps its id. */
+  /** Moves a dead message back with a clean record; it keeps its id. False: there is none, or nothing that could be delivered. */
   redrive(batch: Batch, id: string): boolean {
     const dead = this.#dead.get(id);
-    if (dead === undefined) return false;
+    if (dead === undefined || dead.unreadable === true) return false;
     const { error: _error, failed_at: _at, ...message } = dead;
     this.discard(batch, id);
     this.#insert(batch, { ...message, key: seqKey(this.#deps.ledger.next()), attempts: 0, retry_at: 0, due_at: 0 });

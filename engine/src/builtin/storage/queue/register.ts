@@ -1,6 +1,7 @@
 // Serves the queue functions: enqueue, durable publish, statistics and the dead letters.
 import { BusError } from "@iii/sdk";
 import type { EngineHost } from "../../../ports/host.ts";
+import { causeOf, queuedBaggage } from "../cause.ts";
 import type { Ledger } from "../ledger.ts";
 import { jsonText } from "../text.ts";
 import {
@@ -15,7 +16,6 @@ import {
   queueTopicStats,
 } from "./contract.ts";
 import type { QueueHub } from "./hub.ts";
-import { causeOf, queuedBaggage } from "./message.ts";
 import type { Queue } from "./queue.ts";
 import type { Topics } from "./topics.ts";
 

@@ -3,7 +3,8 @@
 /** How a queue delivers. `function_id`, `condition` and `metadata` are set for queues that belong to one subscriber. */
 export interface QueueSpec {
   readonly name: string;
-  readonly kind: "named" | "state" | "topic";
+  /** `held`: the rules cannot be read; its messages wait until a subscriber brings them anew. */
+  readonly kind: "named" | "state" | "topic" | "held";
   readonly concurrency: number;
   readonly max_attempts: number;
   readonly backoff_ms: number;

@@ -2,11 +2,11 @@
 import { BusError } from "@iii/sdk";
 import type { z } from "zod";
 import type { Binding, BuiltinCall, EngineHost } from "../../../ports/host.ts";
+import { causeOf } from "../cause.ts";
 import type { Ledger } from "../ledger.ts";
 import { jsonText } from "../text.ts";
 import { DurableSubscriberConfig } from "./contract.ts";
 import type { QueueHub } from "./hub.ts";
-import { causeOf } from "./message.ts";
 import type { Queue } from "./queue.ts";
 import type { QueueSpec } from "./spec.ts";
 

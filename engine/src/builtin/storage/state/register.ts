@@ -1,9 +1,9 @@
 // Serves state::*. An answer leaves when what it says is durable.
 import { BusError } from "@iii/sdk";
 import type { BuiltinCall, EngineHost } from "../../../ports/host.ts";
+import { causeOf } from "../cause.ts";
 import type { Batch } from "../ledger.ts";
 import { applyOps } from "../ops.ts";
-import { causeOf } from "../queue/message.ts";
 import { stateDelete, stateGet, stateGetWithRev, stateList, stateListGroups, stateSet, stateTransact, stateUpdate } from "./contract.ts";
 import { stateSpace } from "./table.ts";
 import { type TransactDeps, transact } from "./transact.ts";

@@ -2,10 +2,11 @@
 import { BusError } from "@iii/sdk";
 import type { z } from "zod";
 import type { BuiltinCall } from "../../../ports/host.ts";
+import { checkDepth } from "../../depth.ts";
+import { type Cause, causeOf, queuedBaggage } from "../cause.ts";
 import type { Batch, Ledger } from "../ledger.ts";
 import { applyOps } from "../ops.ts";
 import type { QueueHub } from "../queue/hub.ts";
-import { type Cause, causeOf, queuedBaggage } from "../queue/message.ts";
 import type { NewMessage, Queue } from "../queue/queue.ts";
 import type { StreamHub } from "../stream/hub.ts";
 import { jsonText } from "../text.ts";
@@ -30,9 +31,9 @@ type Result = z.input<typeof stateTransact.output>;
 type Planned = { scope: string; key: string; next: { value: unknown; text: string } | undefined };
 
 /** The value after `write`. @throws BusError when an operation fails: in a transaction nothing is skipped. */
-function valueAfter(write: z.output<typeof TransactWrite>, old: unknown): unknown {
+function valueAfter(write: z.output<typeof TransactWrite>, old: () => unknown): unknown {
   if (write.ops === undefined) return write.value ?? null;
-  const { value, errors } = applyOps(old, write.ops);
+  const { value, errors } = applyOps(old(), write.ops);
   const [first] = errors;
   if (first === undefined) return value;
   throw new BusError("INVALID_ARGUMENTS", `${write.scope}/${write.key}: operation ${first.op_index} failed: ${first.message}`, {
@@ -46,7 +47,7 @@ function planWrites({ table, triggers }: TransactDeps, writes: Input["writes"], 
     const { scope, key } = write;
     triggers.guard(scope, key, depth);
     const id = JSON.stringify([scope, key]);
-    const old = overlay.has(id) ? overlay.get(id) : table.get(scope, key)?.value;
+    const old = (): unknown => (overlay.has(id) ? overlay.get(id) : table.get(scope, key)?.value);
     const value = write.delete ? undefined : valueAfter(write, old);
     overlay.set(id, value);
     return { scope, key, next: write.delete ? undefined : { value, text: table.text(scope, key, value) } };
@@ -71,6 +72,7 @@ function messageOf(entry: z.output<typeof TransactEnqueue>, group: string | unde
 interface Plan {
   readonly writes: readonly Planned[];
   readonly queued: readonly { queue: Queue; message: NewMessage }[];
+  readonly published: Input["publish"];
   readonly events: readonly { event: Input["events"][number]; text: string }[];
 }
 
@@ -81,11 +83,15 @@ function plan(deps: TransactDeps, input: Input, cause: Cause): Plan {
       const { queue, group } = deps.hub.accepts(entry.queue, entry.data);
       return { queue, message: messageOf(entry, group, cause) };
     }),
+    published: input.publish.map(({ topic, data }) => {
+      checkDepth(data, "a published value");
+      return { topic, data };
+    }),
     events: input.events.map((event) => ({ event, text: deps.streams.text(event.item_id, event.data) })),
   };
 }
 
-function apply(deps: TransactDeps, batch: Batch, input: Input, { writes, queued, events }: Plan, cause: Cause): number[] {
+function apply(deps: TransactDeps, batch: Batch, input: Input, { writes, queued, published, events }: Plan, cause: Cause): number[] {
   const revs = writes.map(({ scope, key, next }) => {
     const change = next === undefined ? deps.table.remove(batch, scope, key) : deps.table.put(batch, scope, key, next.value, next.text);
     deps.triggers.emit(batch, change, cause);
@@ -94,11 +100,11 @@ function apply(deps: TransactDeps, batch: Batch, input: Input, { writes, queued,
   for (const { queue, message } of queued) queue.add(batch, message);
   for (const { event, text } of events) deps.streams.put(batch, event, event.data ?? null, text, cause);
   for (const drop of input.drops) batch.after(() => deps.streams.drop(drop));
-  for (const { topic, data } of input.publish) batch.after(() => deps.publish(topic, data, cause));
+  for (const { topic, data } of published) batch.after(() => deps.publish(topic, data, cause));
   return revs;
 }
 
-/** @throws BusError `fenced`, `enqueue_error`, `INVALID_ARGUMENTS`, `VALUE_TOO_LARGE`, `trigger_loop`; nothing was changed then. */
+/** @throws BusError `fenced`, `enqueue_error`, `INVALID_ARGUMENTS`, `VALUE_TOO_LARGE`, `payload_too_deep`, `trigger_loop`; nothing was changed then. */
 export async function transact(deps: TransactDeps, input: Input, call: BuiltinCall): Promise<Result> {
   const delivery = input.ack === true ? deps.hub.delivery(call.parent) : undefined;
   for (const { scope, key, rev } of input.checks) {

@@ -3,10 +3,10 @@
 import { BusError } from "@iii/sdk";
 import type { z } from "zod";
 import type { Binding, EngineHost } from "../../../ports/host.ts";
+import type { Cause } from "../cause.ts";
 import { TriggerDelivery } from "../delivery.ts";
 import type { Batch, Ledger } from "../ledger.ts";
 import type { QueueHub } from "../queue/hub.ts";
-import type { Cause } from "../queue/message.ts";
 import type { Queue } from "../queue/queue.ts";
 import { type StateEvent, StateTriggerConfig } from "./contract.ts";
 import type { Change } from "./table.ts";

@@ -1,9 +1,11 @@
 // All stream groups: their rows, and the order in which their changes reach subscribers.
 // A change is told only when it is durable, and never before an earlier change of its group.
+import type { Logger } from "@iii/sdk";
 import type { EngineHost } from "../../../ports/host.ts";
+import type { Row } from "../../../ports/store.ts";
+import type { Cause } from "../cause.ts";
 import type { Batch, Ledger } from "../ledger.ts";
-import type { Cause } from "../queue/message.ts";
-import { decode, jsonText, valueText } from "../text.ts";
+import { corrupt, decode, numbered, readable, valueText } from "../text.ts";
 import { type Entry, Group, type Reading } from "./group.ts";
 
 export interface GroupAddress {
@@ -34,11 +36,26 @@ interface Place {
 const SPACE = "stream:";
 const spaceOf = ({ stream_name, group_id }: GroupAddress): string => SPACE + JSON.stringify([stream_name, group_id]);
 
+/** Stream and group of a row's space; undefined for a space of another shape. */
+function nameOf(space: string): readonly [string, string] | undefined {
+  const name: unknown = JSON.parse(space.slice(SPACE.length));
+  const [stream, group, ...rest] = Array.isArray(name) ? (name as unknown[]) : [];
+  return typeof stream === "string" && typeof group === "string" && rest.length === 0 ? [stream, group] : undefined;
+}
+
+function readItem(row: Row) {
+  const { space, key, value } = row;
+  const item = decode<{ s: number; c: number; v: unknown }>(row, (found) => numbered(found, ["s", "c"]));
+  if (nameOf(space) === undefined) throw corrupt(row, "its space names no group");
+  return { space, key, ...item, size: value.length };
+}
+
 export class StreamHub {
   readonly #streams = new Map<string, Map<string, Place>>();
   /** One for all groups of this engine: a group that nobody has written to yet has it too. */
   readonly #epoch: string;
   readonly #ledger: Ledger;
+  readonly #log: Logger;
   readonly #tell: (told: Told) => void;
   readonly #maxBytes: number;
 
@@ -46,19 +63,16 @@ export class StreamHub {
     this.#maxBytes = maxBytes;
     this.#epoch = host.random.hex(8);
     this.#ledger = ledger;
+    this.#log = host.log;
     this.#tell = tell;
   }
 
   restore(): void {
-    const found = new Map<string, { key: string; s: number; c: number; v: unknown; size: number }[]>();
-    for (const row of this.#ledger.rows(SPACE)) {
-      const { space, key, value } = row;
-      const items = found.get(space) ?? [];
-      found.set(space, items);
-      items.push({ key, ...decode<{ s: number; c: number; v: unknown }>(row), size: value.length });
-    }
-    for (const [space, items] of found) {
-      const [stream_name, group_id] = JSON.parse(space.slice(SPACE.length)) as [string, string];
+    const rows = readable(this.#ledger.rows(SPACE), readItem, (row, error) =>
+      this.#log.error({ err: error, space: row.space, key: row.key }, "a stored stream item cannot be read; the others are there"),
+    );
+    for (const [space, items] of Map.groupBy(rows, (row) => row.space)) {
+      const [stream_name = "", group_id = ""] = nameOf(space) ?? [];
       items.sort((left, right) => left.c - right.c);
       const top = items.reduce((highest, { s }) => Math.max(highest, s), 0);
       const { group } = this.#place({ stream_name, group_id }, top);
@@ -127,10 +141,10 @@ export class StreamHub {
     this.#announce(place, address, entry, cause, entry.ephemeral ? undefined : batch);
   }
 
-  /** Tells a change that is stored nowhere here. */
-  note(address: GroupAddress, item_id: string | null, data: unknown, event: Entry["event"], cause: Cause): void {
+  /** Tells a change that is stored nowhere here; `size` is that of its JSON text. */
+  note(address: GroupAddress, item_id: string | null, change: Pick<Entry, "data" | "event"> & { size: number }, cause: Cause): void {
     const place = this.#place(address);
-    this.#announce(place, address, place.group.note(item_id, data, event, jsonText(data, "the event").length), cause, undefined);
+    this.#announce(place, address, place.group.note(item_id, change.data, change.event, change.size), cause, undefined);
   }
 
   drop({ stream_name, group_id, prefix }: GroupAddress & { prefix: string }): void {

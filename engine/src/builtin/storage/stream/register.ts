@@ -2,9 +2,10 @@
 // its changes are told here all the same.
 import type { z } from "zod";
 import type { BuiltinCall, EngineHost } from "../../../ports/host.ts";
+import { causeOf } from "../cause.ts";
 import type { Ledger } from "../ledger.ts";
 import { applyOps } from "../ops.ts";
-import { causeOf } from "../queue/message.ts";
+import { jsonText } from "../text.ts";
 import {
   streamDelete,
   streamGet,
@@ -82,11 +83,15 @@ function serveReads(host: EngineHost, { ledger, streams }: Deps): void {
   });
 }
 
+function noted(streams: StreamHub, address: ItemAddress, data: unknown, event: "create" | "update" | "delete", call: BuiltinCall): void {
+  streams.note(address, address.item_id, { data, event, size: jsonText(data, "the item").length }, causeOf(call));
+}
+
 /** Tells a change that a custom stream has made. */
 function noteCustom(streams: StreamHub, address: ItemAddress, answer: unknown, data: unknown, call: BuiltinCall) {
   const old_value = field(answer, "old_value") ?? null;
   const new_value = field(answer, "new_value") ?? data;
-  streams.note(address, address.item_id, new_value, old_value === null ? "create" : "update", causeOf(call));
+  noted(streams, address, new_value, old_value === null ? "create" : "update", call);
   return { old_value, new_value };
 }
 
@@ -128,7 +133,7 @@ function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
     const own = custom(host, "delete", input, call);
     if (own !== undefined) {
       const old_value = field(await own, "old_value") ?? null;
-      if (old_value !== null) streams.note(input, input.item_id, old_value, "delete", causeOf(call));
+      if (old_value !== null) noted(streams, input, old_value, "delete", call);
       return { old_value };
     }
     const old_value = streams.get(input) ?? null;
@@ -138,7 +143,9 @@ function serveOtherWrites(host: EngineHost, { ledger, streams }: Deps): void {
     return { old_value };
   });
   host.handle(OWNER, streamSend, (input, call) => {
-    streams.note(input, input.id ?? null, { type: input.type, data: input.data ?? null }, "event", causeOf(call));
+    const data = { type: input.type, data: input.data ?? null };
+    const size = jsonText(data.data, "the event").length;
+    streams.note(input, input.id ?? null, { data, event: "event", size }, causeOf(call));
     return null;
   });
 }
