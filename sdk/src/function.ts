@@ -6,16 +6,17 @@ import type { CallContext } from "./protocol/frames.ts";
 import { FunctionId } from "./protocol/ids.ts";
 
 /** How a function may be run again, as it declares in its registration metadata. The default is the careful one. */
-export interface EffectPolicy {
+export const EffectPolicy = z.object({
   /** `none`: changes nothing. `idempotent`: the same idempotency key has one effect. `at_most_once`: never run twice. */
-  effect: "none" | "idempotent" | "at_most_once";
+  effect: z.enum(["none", "idempotent", "at_most_once"]),
   /** May run beside other calls of the same batch. */
-  parallel: boolean;
+  parallel: z.boolean(),
   /** A function that answers whether an interrupted call took effect. */
-  probe?: string;
+  probe: z.string().optional(),
   /** How long one run may take, in ms. */
-  timeout_ms?: number;
-}
+  timeout_ms: z.number().positive().optional(),
+});
+export type EffectPolicy = z.infer<typeof EffectPolicy>;
 
 /**
  * What an argument is. `path`: a text or list of texts, used after `.`, `..` and doubled slashes are resolved. `command`: the name of

@@ -1,6 +1,9 @@
 // approval::*: the row a parked call waits on, and the two functions through which people settle it. Schemas and definitions only.
+import { Decision, DecisionRecord, ParkedCall } from "@iii/contracts";
 import { CallId, defineFunction, SessionId } from "@iii/sdk";
 import { z } from "zod";
+
+export { Decision, DecisionRecord };
 
 export const APPROVALS_SCOPE = "approvals";
 
@@ -9,42 +12,17 @@ export function approvalKey(session_id: string, function_call_id: string): strin
   return `${session_id}/${function_call_id}`;
 }
 
-export const Decision = z.enum(["allow", "deny", "aborted"]);
-export type Decision = z.infer<typeof Decision>;
-
-const Held = z.object({
-  session_id: SessionId,
-  function_call_id: CallId,
-  function_id: z.string(),
-  args: z.unknown(),
-  /** SHA-256 over RFC 8785 JSON of {session_id, function_call_id, function_id, args}, hex. */
-  args_sha256: z.string(),
-  rule_id: z.string().optional(),
-  requested_at: z.number(),
-  /** ms since the epoch; null = never. */
-  expires_at: z.number().nullable(),
-});
-
-/** What the human decided: first decision wins, so it is written once. */
-export const DecisionRecord = z.object({
-  decision: Decision,
-  reason: z.string().nullable(),
-  by: z.string(),
-  decided_at: z.number(),
-});
-export type DecisionRecord = z.infer<typeof DecisionRecord>;
-
 /**
  * One row of scope `approvals`. The orchestrator creates it `pending` in the commit that parks the call and deletes it in the commit
  * that consumes the decision; only the gate turns `pending` into `decided`.
  */
 export const ApprovalRow = z.discriminatedUnion("status", [
-  Held.extend({ status: z.literal("pending") }),
-  Held.extend({ status: z.literal("decided"), ...DecisionRecord.shape }),
+  ParkedCall.extend({ status: z.literal("pending") }),
+  ParkedCall.extend({ status: z.literal("decided"), ...DecisionRecord.shape }),
 ]);
 export type ApprovalRow = z.infer<typeof ApprovalRow>;
 
-export const PendingApproval = Held;
+export const PendingApproval = ParkedCall;
 export type PendingApproval = z.infer<typeof PendingApproval>;
 
 export const ResolveInput = z.object({
