@@ -11,6 +11,7 @@ export const DenialEnvelope = z.object({
   rule_action: z.literal("deny").optional(),
   matched_constraint: MatchedConstraint.optional(),
   args_excerpt: z.unknown().optional(),
-  reason: z.string(),
+  /** Absent when a person denied and gave none. */
+  reason: z.string().optional(),
 });
 export type DenialEnvelope = z.infer<typeof DenialEnvelope>;

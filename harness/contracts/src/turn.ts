@@ -1,5 +1,6 @@
 // A turn, as everyone outside the orchestrator sees it: its states, its view and its events.
 import { z } from "zod";
+import { ParkedCall } from "./approval.ts";
 import { AgentMessage, AssistantMessage, FunctionResult, FunctionResultMessage } from "./content.ts";
 import { AssistantMessageEvent } from "./provider.ts";
 
@@ -14,14 +15,9 @@ export const TurnState = z.enum([
 ]);
 export type TurnState = z.infer<typeof TurnState>;
 
-export const AwaitingApproval = z.object({
-  function_call_id: z.string(),
-  function_id: z.string(),
-  args: z.unknown(),
-  args_sha256: z.string().optional(),
-  rule_id: z.string().optional(),
-  requested_at: z.number().optional(),
-  expires_at: z.number().nullish(),
+/** `remaining_ms`: how long a decision can still be made, as the server counted when it made this view; null = for ever. Count down from it. */
+export const AwaitingApproval = ParkedCall.omit({ session_id: true }).extend({
+  remaining_ms: z.number().nonnegative().nullable().optional(),
 });
 export type AwaitingApproval = z.infer<typeof AwaitingApproval>;
 
@@ -37,6 +33,8 @@ export const TurnStateView = z.object({
   /** Why a stopped turn stopped: `end`, `length`, `aborted`, `error`, `max_turns`, `terminated`. */
   stop_reason: z.string().optional(),
   traceparent: z.string().optional(),
+  /** Entries that the transcript refused for good, with the reason; something that says so stands in their place where that was possible. */
+  lost_entries: z.array(z.object({ entry_id: z.string(), code: z.string(), message: z.string() })).optional(),
   started_at_ms: z.number(),
   updated_at_ms: z.number(),
 });

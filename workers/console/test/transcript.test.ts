@@ -36,7 +36,15 @@ const moved = (view: TurnStateView, event_type: "state:created" | "state:updated
   event_type,
   new_value: view,
 });
-const hold = { function_call_id: "c1", function_id: "shell::fs::ls", args: { path: "." } };
+const hold = {
+  function_call_id: "c1",
+  function_id: "shell::fs::ls",
+  args: { path: "." },
+  args_sha256: "0",
+  requested_at: 110,
+  expires_at: null,
+  remaining_ms: null,
+};
 
 /** One whole turn: streamed, parked, allowed, answered. */
 const WHOLE: readonly AgentEvent[] = [

@@ -1,6 +1,7 @@
 // What others may import from the turn-orchestrator: starting, stopping and reading a turn. Schemas and definitions only.
 import { AgentMessage, ThinkingLevel, TurnStateView } from "@iii/contracts";
 import { defineFunction, MessageId, SessionId } from "@iii/sdk";
+import { TranscriptEntry } from "@iii/worker-session/contract";
 import { z } from "zod";
 
 /** A provider's routing name: the middle of `provider::<name>::stream`. */
@@ -61,9 +62,10 @@ export const runAbort = defineFunction({
 
 export const turnGetState = defineFunction({
   id: "turn::get_state",
-  about: "The session's current or last turn; null for an unknown session.",
+  about: "The session's current or last turn, with the entries that its transcript does not have yet; null for an unknown session.",
   input: z.object({ session_id: SessionId }),
-  output: TurnStateView.nullable(),
+  /** `pending_entries` stand behind the transcript: read this first and then the transcript, and take each entry id once. */
+  output: TurnStateView.extend({ pending_entries: z.array(TranscriptEntry).optional() }).nullable(),
   effect: "none",
   parallel: true,
 });

@@ -1,15 +1,19 @@
 // The orchestrator's functions and triggers, wired to its domain code; and the sweeper's timer.
 import { StateEvent } from "@iii/engine/contract";
-import { BusError, defineFunction, defineWorker, failpoint, SessionId, type Timer } from "@iii/sdk";
+import { defineFunction, defineWorker, failpoint, SessionId, type Timer } from "@iii/sdk";
 import { APPROVALS_SCOPE } from "@iii/worker-approval-gate/contract";
 import { z } from "zod";
+import { Config } from "./config.ts";
 import { runAbort, runStart, TurnStepResult, turnGetState } from "./contract.ts";
-import { Config, type Deps } from "./deps.ts";
-import { EXPIRY_FUNCTION, STEP_FUNCTION, stepMessage } from "./journal/commit.ts";
-import { turnStore } from "./journal/store.ts";
+import type { Deps } from "./deps.ts";
+import { EXPIRY_FUNCTION, expiryMessage, STEP_FUNCTION, stepMessage } from "./journal/commit.ts";
+import { TurnStore } from "./journal/store.ts";
 import { ownTranscript, treeTranscript } from "./journal/transcript.ts";
-import { isTerminal, keys, SESSION_SCOPE, viewOf } from "./machine/record.ts";
+import { isTerminal, viewOf } from "./machine/record.ts";
+import { abortTurn } from "./run/abort.ts";
 import { startRun } from "./run/accept.ts";
+import { InLine } from "./run/in-line.ts";
+import { Expiry } from "./walk/expiry.ts";
 import { Steps } from "./walk/steps.ts";
 
 const turnStep = defineFunction({
@@ -42,34 +46,34 @@ const turnSweep = defineFunction({
 });
 
 const Decided = z.object({ decision: z.string() });
-const MAX_TRIES = 20;
-
 /** Puts a step message behind whatever runs now. A session whose turn has ended is left alone. */
 async function wake(deps: Deps, sid: string): Promise<null> {
-  const { value: record } = await deps.store.record(sid);
-  if (record !== undefined && !isTerminal(record)) await deps.store.transact({ enqueue: [stepMessage(record, false)] });
+  const { read } = await deps.store.record(sid);
+  if (read !== undefined && !isTerminal(read.record)) await deps.store.transact({ enqueue: [stepMessage(read.record, false)] });
   return null;
 }
 
-async function abortTurn(deps: Deps, steps: Steps, sid: string, reason: string) {
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const [pointer, { value: record }, flag] = await Promise.all([deps.store.pointer(sid), deps.store.record(sid), deps.store.abort(sid)]);
-    if (record === undefined || isTerminal(record)) return { session_id: sid, aborted: false, state: record?.state ?? null };
-    const { turn_id, state } = record;
-    if (flag.value?.turn_id === turn_id) return { session_id: sid, aborted: true, state };
-    const done = await deps.store.transact({
-      checks: [
-        { scope: SESSION_SCOPE, key: keys.pointer(sid), rev: pointer.rev },
-        { scope: SESSION_SCOPE, key: keys.abort(sid), rev: flag.rev },
-      ],
-      writes: [{ scope: SESSION_SCOPE, key: keys.abort(sid), value: { turn_id, reason, at: deps.clock.now() } }],
-      enqueue: [stepMessage(record, false)],
-    });
-    if (!done.ok) continue;
-    steps.abort(sid, reason);
-    return { session_id: sid, aborted: true, state };
-  }
-  throw new BusError("session_busy", `session ${sid} changed ${MAX_TRIES} times while its turn was being aborted; send it again`);
+/** The queue's clock and this process's may disagree: a call that can still be decided is looked at again when its time is over. */
+async function onceExpired(deps: Deps, expiry: Expiry, sid: string, cid: string): Promise<null> {
+  const { read } = await deps.store.record(sid);
+  const call = read?.record.calls.find((one) => one.id === cid);
+  if (read === undefined || call?.phase !== "parked") return null;
+  const left = expiry.left(sid, call) ?? 0;
+  const message = left > 0 ? expiryMessage(read.record, cid, left) : stepMessage(read.record, false);
+  await deps.store.transact({ enqueue: [message] });
+  return null;
+}
+
+/** A turn as others may see it, with the entries that the transcript does not have yet. */
+async function stateOf(deps: Deps, expiry: Expiry, sid: string) {
+  const { read } = await deps.store.record(sid);
+  if (read === undefined) return null;
+  const { record, fault } = read;
+  const view = viewOf(record, expiry.of(sid));
+  const rows = await deps.store.pending(sid, record.pending);
+  const pending = [...rows.values(), ...read.carried];
+  const failed = fault === undefined ? {} : { state: "failed" as const, error: { kind: "store_corrupt", message: fault } };
+  return { ...view, ...failed, ...(pending.length === 0 ? {} : { pending_entries: pending }) };
 }
 
 /** The worker; a test may watch the places where a process can die. */
@@ -84,19 +88,20 @@ export function orchestrator(point: Deps["point"] = failpoint) {
         log,
         config,
         point,
-        store: turnStore(iii),
-        transcripts: { tree: treeTranscript(iii), own: ownTranscript(iii) },
-        started_at: clock.now(),
+        store: new TurnStore(iii, log),
+        transcripts: { tree: treeTranscript(iii, log), own: ownTranscript(iii, log) },
+        started_at: clock.monotonic(),
       };
-      const steps = new Steps(deps);
-      on(runStart, (payload, call) => startRun(payload, call, deps, () => random.uuid()));
-      on(runAbort, ({ session_id, reason }) => abortTurn(deps, steps, session_id, reason ?? "session_aborted"));
-      on(turnGetState, async ({ session_id }) => {
-        const { value } = await deps.store.record(session_id);
-        return value === undefined ? null : viewOf(value);
-      });
+      const expiry = new Expiry(clock);
+      const steps = new Steps(deps, expiry);
+      const line = new InLine();
+      on(runStart, (payload, call) => startRun(payload, call, deps, line, () => random.uuid()));
+      on(runAbort, ({ session_id, reason = "session_aborted" }) =>
+        abortTurn(deps, line, session_id, reason, () => steps.abort(session_id, reason)),
+      );
+      on(turnGetState, ({ session_id }) => stateOf(deps, expiry, session_id));
       on(turnStep, ({ session_id }, call) => steps.deliver(session_id, call));
-      on(onExpiry, ({ session_id }) => wake(deps, session_id));
+      on(onExpiry, ({ session_id, function_call_id }) => onceExpired(deps, expiry, session_id, function_call_id));
       on(turnSweep, () => steps.sweep());
       on(onApproval, async ({ key, new_value }) => {
         const [sid, cid, ...rest] = key.split("/");

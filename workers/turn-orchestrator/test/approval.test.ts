@@ -80,7 +80,8 @@ test("a denial reaches the model as the user's, and nothing runs", async () => {
   expect(toy.ledger).toHaveLength(0);
   expect(results(await transcript(bus, "s1"))[0]).toMatchObject({
     is_error: true,
-    details: { denied_by: "user", reason: "Permission denied by user: not today" },
+    content: [{ type: "text", text: "Permission denied by user: not today" }],
+    details: { denied_by: "user", reason: "not today" },
   });
 });
 

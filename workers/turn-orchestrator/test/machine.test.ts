@@ -10,7 +10,7 @@ import { textResult } from "../src/machine/results.ts";
 import { step } from "../src/machine/step.ts";
 
 const fresh: TurnRecord = {
-  version: 1,
+  version: 2,
   session_id: "s",
   turn_id: "t_1",
   message_id: "m",
@@ -18,11 +18,10 @@ const fresh: TurnRecord = {
   turn_count: 0,
   max_turns: 4,
   attempt: 0,
-  retries: 0,
   last_assistant: null,
   turn_end_emitted: false,
   calls: [],
-  pending_entries: [{ entry_id: "e_t_1_u0", message: { role: "user", content: [{ type: "text", text: "go" }], timestamp: 1 } }],
+  pending: { first: 1, next: 2, bytes: 80 },
   ending: null,
   abort: null,
   event_seq: 1,
@@ -47,7 +46,7 @@ function says(ids: readonly string[], stop?: AssistantMessage["stop_reason"]): A
 function generated(record: TurnRecord, ids: readonly string[], stop?: AssistantMessage["stop_reason"]): TurnEvent {
   const message = says(ids, stop);
   const calls = message.stop_reason === "error" || message.stop_reason === "aborted" ? [] : planCalls(message);
-  return { type: "generated", answers: effectKey.generate(record), now: 2, message, calls, streamed: false, retryable: stop === "error" };
+  return { type: "generated", answers: effectKey.generate(record), now: 2, message, calls, streamed: false, vanished: false };
 }
 
 /** One way in which an effect may end, chosen by `dice`. */
@@ -86,7 +85,7 @@ function outcome(effect: Effect, record: TurnRecord, dice: number): TurnEvent {
     case "probe":
       return { type: "probed", answers, now: 2, answer: dice % 3 === 0 ? "not_run" : dice % 3 === 1 ? "unknown" : settled };
     case "append":
-      return { type: "appended", now: 2, entry_ids: effect.entries.map((entry) => entry.entry_id) };
+      return { type: "appended", now: 2, next: effect.next, bytes: record.pending.bytes, lost: [] };
   }
 }
 
@@ -103,7 +102,7 @@ interface History {
   record: TurnRecord;
   outs: Out[];
   events: TurnEvent[];
-  /** Every effect key that was ever due, with how often it came up anew. */
+  /** Every entry that was sent to the transcript. */
   entries: string[];
 }
 
@@ -113,8 +112,7 @@ function play(dice: readonly number[], noise: (history: History, n: number) => T
   const feed = (event: TurnEvent): void => {
     const before = history.record;
     const next = step(before, event);
-    const known = new Set(before.pending_entries.map((entry) => entry.entry_id));
-    history.entries.push(...next.record.pending_entries.map((entry) => entry.entry_id).filter((id) => !known.has(id)));
+    history.entries.push(...next.outs.flatMap((out) => (out.type === "entry" ? [out.entry.entry_id] : [])));
     history.record = next.record;
     history.outs.push(...next.outs);
     history.events.push(event);
@@ -152,6 +150,11 @@ function keepsPromises({ record, outs, entries }: History): void {
   const parks = outs.flatMap((out) => (out.type === "park" ? [out.call.id] : []));
   const unparks = outs.flatMap((out) => (out.type === "unpark" ? [out.call_id] : []));
   expect(unparks.toSorted()).toEqual(parks.toSorted());
+  const rows = outs.flatMap((out) => (out.type === "entry" ? [out.n] : []));
+  expect(rows).toEqual(rows.map((_, index) => index + 2));
+  const dropped = outs.flatMap((out) => (out.type === "dropped" ? [out] : []));
+  expect(dropped.at(-1)?.next).toBe(record.pending.next);
+  expect(dropped.slice(1).map((out) => out.first)).toEqual(dropped.slice(0, -1).map((out) => out.next));
 }
 
 describe("any history", () => {

@@ -79,13 +79,16 @@ test("a cut stream is an error and its text is kept with its mark", async () => 
   expect(provider.seen).toHaveLength(1);
 });
 
-test("a failure before any output is tried once more", async () => {
-  const provider = toyProvider((_messages, nth) => (nth === 1 ? { stop: "error", kind: "transient", content: [] } : [text("second time")]));
-  await using bus = await stack([provider.worker]);
-  await start(bus, "s1", [user("go")]);
-  expect(await until(bus, "s1", ended)).toMatchObject({ stop_reason: "end", turn_count: 1 });
-  expect(provider.seen).toHaveLength(2);
-});
+test.each(["transient", "rate_limited", "permanent"] as const)(
+  "K3.2 what a provider answers stands: after its %s error it is not asked again",
+  async (kind) => {
+    const provider = toyProvider((_messages, nth) => (nth === 1 ? { stop: "error", kind, content: [] } : [text("second time")]));
+    await using bus = await stack([provider.worker]);
+    await start(bus, "s1", [user("go")]);
+    expect(await until(bus, "s1", ended)).toMatchObject({ stop_reason: "error", turn_count: 1 });
+    expect(provider.seen).toHaveLength(1);
+  },
+);
 
 test("abort closes the provider's request before the turn is shown as stopped", async () => {
   const provider = toyProvider(() => "hang");

@@ -60,15 +60,17 @@ export class SessionStore {
     try {
       const asked = { browser_id, session_id, ...this.#from() };
       const live = await call<typeof Harness.uiSubscribe>(iii, "ui::subscribe", asked).catch(unlessAbsent);
-      const [tree, turn] = await Promise.all([
-        call<typeof Session.sessionMessages>(iii, "session-tree::messages", { session_id }).catch(emptyWhenUnknown).catch(unlessAbsent),
-        call<typeof Turn.turnGetState>(iii, "turn::get_state", { session_id })
-          .then((view) => view ?? null)
-          .catch(unlessAbsent),
-      ]);
+      // In this order: what is still on its way to the transcript may arrive there meanwhile, and is taken once.
+      const turn = await call<typeof Turn.turnGetState>(iii, "turn::get_state", { session_id })
+        .then((view) => view ?? null)
+        .catch(unlessAbsent);
+      const tree = await call<typeof Session.sessionMessages>(iii, "session-tree::messages", { session_id })
+        .catch(emptyWhenUnknown)
+        .catch(unlessAbsent);
+      const messages = tree === undefined ? turn?.pending_entries : withPending(tree.messages, turn?.pending_entries ?? []);
       const missed = (live?.items ?? []).map((item) => item.event as AgentEvent);
       const cursor = { epoch: live?.epoch, seq: live?.seq ?? 0 };
-      const snapshot = { messages: tree?.messages, turn: turn === undefined ? this.view.value.turn : turn };
+      const snapshot = { messages, turn: turn === undefined ? this.view.value.turn : turn };
       this.view.value = fromSnapshot(this.view.value, snapshot, cursor, missed);
       this.loaded.value = true;
       this.problem.value = null;
@@ -157,6 +159,14 @@ export class SessionStore {
 }
 
 /** A session that was never written to has no transcript; that is an empty one. */
+type Stored = { readonly entry_id: string; readonly message: AgentMessage };
+
+/** The transcript with what is not in it yet behind it. */
+function withPending(stored: readonly Stored[], pending: readonly Stored[]): Stored[] {
+  const known = new Set(stored.map((entry) => entry.entry_id));
+  return [...stored, ...pending.filter((entry) => !known.has(entry.entry_id))];
+}
+
 function emptyWhenUnknown(error: unknown): { messages: [] } {
   if (advice(error).code === "session_not_found") return { messages: [] };
   throw error;

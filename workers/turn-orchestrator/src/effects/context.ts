@@ -1,6 +1,7 @@
-// The transcript as a model may see it: every call has its result right behind it, and nothing else is a result. Pure.
+// The transcript as a model may see it: every call has its result right behind it, and nothing else is a result. No I/O.
+import { isDeepStrictEqual } from "node:util";
 import type { AgentMessage, AssistantMessage, FunctionResultMessage } from "@iii/contracts";
-import type { PendingEntry } from "../machine/record.ts";
+import type { TranscriptEntry } from "@iii/worker-session/contract";
 
 const NO_RESULT = "No result was recorded for this call.";
 
@@ -27,16 +28,6 @@ function missing(call: { id: string; function_id: string }, timestamp: number): 
   };
 }
 
-/** The results behind the message at `at`, up to the next assistant message; of two for one call the later one counts. */
-function resultsBehind(messages: readonly AgentMessage[], at: number): Map<string, FunctionResultMessage> {
-  const results = new Map<string, FunctionResultMessage>();
-  for (const message of messages.slice(at + 1)) {
-    if (message.role === "assistant") break;
-    if (message.role === "function_result") results.set(message.function_call_id, message);
-  }
-  return results;
-}
-
 /** The message with each call id once. */
 function withoutTwins(message: AssistantMessage): AssistantMessage {
   const seen = new Set<string>();
@@ -49,24 +40,43 @@ function withoutTwins(message: AssistantMessage): AssistantMessage {
   return content.length === message.content.length ? message : { ...message, content };
 }
 
+type Group = { readonly asks: AssistantMessage; readonly results: Map<string, FunctionResultMessage>; readonly others: AgentMessage[] };
+
 /**
- * The messages for a request. Failed and aborted answers, custom messages and results without a call are left out; a call without a
- * result gets one that says so; messages that came between a call and its result go behind the result.
+ * The messages for a request, in one pass. Failed and aborted answers, custom messages and results without a call are left out; a call
+ * without a result gets one that says so; of two results for one call the later one counts; messages that came between a call and its
+ * result go behind the result.
  */
 export function modelMessages(messages: readonly AgentMessage[]): AgentMessage[] {
-  return messages.flatMap((message, at): AgentMessage[] => {
-    if (message.role === "function_result" || !usable(message)) return [];
-    if (message.role !== "assistant") return [message];
-    const results = resultsBehind(messages, at);
-    const once = withoutTwins(message);
-    return [once, ...callIds(once).map((call) => results.get(call.id) ?? missing(call, message.timestamp))];
-  });
+  const sent: AgentMessage[] = [];
+  let open: Group | undefined;
+  const close = (): void => {
+    if (open === undefined) return;
+    const { asks, results, others } = open;
+    sent.push(asks, ...callIds(asks).map((call) => results.get(call.id) ?? missing(call, asks.timestamp)), ...others);
+    open = undefined;
+  };
+  for (const message of messages) {
+    if (message.role === "function_result") open?.results.set(message.function_call_id, message);
+    else if (message.role === "assistant") {
+      close();
+      if (usable(message)) open = { asks: withoutTwins(message), results: new Map(), others: [] };
+    } else if (usable(message)) (open?.others ?? sent).push(message);
+  }
+  close();
+  return sent;
 }
 
-/** The stored entries with those that are still on their way behind them, each once. */
-export function mergeEntries(stored: readonly PendingEntry[], pending: readonly PendingEntry[]): PendingEntry[] {
-  const known = new Set(stored.map((entry) => entry.entry_id));
-  return [...stored, ...pending.filter((entry) => !known.has(entry.entry_id))];
+/** The stored entries with those that are still on their way behind them, each once. An id alone does not make two entries one. */
+export function mergeEntries(stored: readonly TranscriptEntry[], pending: readonly TranscriptEntry[]): TranscriptEntry[] {
+  const known = new Map(stored.map((entry) => [entry.entry_id, entry]));
+  const isNew = (entry: TranscriptEntry): boolean => !isDeepStrictEqual(asStored(known.get(entry.entry_id)), asStored(entry));
+  return [...stored, ...pending.filter(isNew)];
+}
+
+/** As it comes back from a store: what is undefined is not there. */
+function asStored(entry: TranscriptEntry | undefined): unknown {
+  return entry === undefined ? undefined : JSON.parse(JSON.stringify(entry));
 }
 
 /** Every call id that the session has used. */

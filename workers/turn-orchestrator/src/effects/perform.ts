@@ -1,17 +1,26 @@
 // Runs the effects of one session's turn and says what came of each. Holds what they share: the request and the transcript so far.
+import { bytesOf } from "@iii/contracts/storable";
 import { BusError } from "@iii/sdk";
+import type { TranscriptEntry } from "@iii/worker-session/contract";
 import type { Deps } from "../deps.ts";
 import type { Effect, TurnEvent } from "../machine/events.ts";
-import type { PendingEntry, RunRequest, TurnCall, TurnRecord } from "../machine/record.ts";
+import type { RunRequest, TurnCall, TurnRecord } from "../machine/record.ts";
 import { mergeEntries } from "./context.ts";
+import { judge, type Place, recheck } from "./gate.ts";
 import { generate } from "./generate.ts";
-import { invoke, judge, type Place, probe, recheck } from "./invoke.ts";
+import { invoke, probe } from "./invoke.ts";
+
+/** The turn, as an effect may see it: its record, and its entries before row `next` that the transcript has not confirmed. */
+export interface Turn {
+  readonly record: TurnRecord;
+  pending(next?: number): readonly TranscriptEntry[];
+}
 
 export class Performer {
   readonly #deps: Deps;
   readonly #sid: string;
   #request: RunRequest | undefined;
-  #entries: PendingEntry[] | undefined;
+  #entries: TranscriptEntry[] | undefined;
 
   constructor(deps: Deps, sid: string) {
     this.#deps = deps;
@@ -23,20 +32,14 @@ export class Performer {
     this.#request = (await this.#deps.store.request(this.#sid)).value;
   }
 
-  /** New entries of the turn: they belong to the context from now on, stored or not. */
-  heard(pending: readonly PendingEntry[]): void {
-    if (this.#entries !== undefined) this.#entries = mergeEntries(this.#entries, pending);
-  }
-
-  /** `held` tells which entries the stored record has: only those may go to the transcript. */
-  async perform(effect: Effect, record: TurnRecord, signal: AbortSignal, held: (entry: PendingEntry) => boolean): Promise<TurnEvent> {
+  async perform(effect: Effect, turn: Turn, signal: AbortSignal): Promise<TurnEvent> {
     switch (effect.type) {
       case "generate":
-        return await this.#generate(record, signal);
+        return await this.#generate(turn, signal);
       case "append":
-        return await this.#append(record, effect.entries.filter(held));
+        return await this.#append(turn, effect.next);
       default:
-        return await this.#performCall(effect.call, effect.key, this.#place(record), signal);
+        return await this.#performCall(effect.call, effect.key, this.#place(turn.record), signal);
     }
   }
 
@@ -56,16 +59,20 @@ export class Performer {
     }
   }
 
-  async #generate(record: TurnRecord, signal: AbortSignal): Promise<TurnEvent> {
-    const { request } = this.#place(record);
-    this.#entries ??= await this.#deps.transcripts[record.transcript].load(this.#sid);
-    this.#entries = mergeEntries(this.#entries, record.pending_entries);
-    return await generate({ record, request, entries: this.#entries }, this.#deps, signal);
+  async #generate(turn: Turn, signal: AbortSignal): Promise<TurnEvent> {
+    const { request } = this.#place(turn.record);
+    const pending = turn.pending(); // before the transcript is read: what leaves in between is in it then
+    this.#entries = mergeEntries(this.#entries ?? (await this.#deps.transcripts[turn.record.transcript].load(this.#sid)), pending);
+    return await generate({ record: turn.record, request, entries: this.#entries }, this.#deps, signal);
   }
 
-  async #append(record: TurnRecord, entries: readonly PendingEntry[]): Promise<TurnEvent> {
-    await this.#deps.transcripts[record.transcript].append(this.#sid, entries);
-    return { type: "appended", entry_ids: entries.map((entry) => entry.entry_id), now: this.#deps.clock.now() };
+  async #append(turn: Turn, next: number): Promise<TurnEvent> {
+    const entries = turn.pending(next);
+    this.#entries &&= mergeEntries(this.#entries, entries);
+    const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
+    const lost = await this.#deps.transcripts[turn.record.transcript].append(this.#sid, entries);
+    for (const one of lost) this.#deps.log.error({ session_id: this.#sid, ...one }, "an entry was refused by the transcript for good");
+    return { type: "appended", next, bytes, lost, now: this.#deps.clock.now() };
   }
 
   #place(record: TurnRecord): Place {

@@ -1,11 +1,14 @@
 // One step as one transaction: the record, what stands beside it, the events, the next message and the acknowledgement. Pure.
 import { AGENT_EVENTS, AGENT_TURN_END, type AgentEvent } from "@iii/contracts";
+import { bytesOf } from "@iii/contracts/storable";
 import { APPROVALS_SCOPE, type ApprovalRow, approvalKey } from "@iii/worker-approval-gate/contract";
 import type { Out } from "../machine/draft.ts";
 import {
   EMPTY_POINTER,
   isTerminal,
   keys,
+  leftAt,
+  type PendingRows,
   type QueuedRun,
   SESSION_SCOPE,
   type TurnCall,
@@ -38,6 +41,12 @@ export function stepMessage(record: TurnRecord, dedupe: boolean): Parts["enqueue
   return dedupe ? { ...message, dedupe_key: `step:${session_id}:${turn_id}` } : message;
 }
 
+/** The message that looks whether a parked call has expired. */
+export function expiryMessage(record: TurnRecord, function_call_id: string, delay_ms: number): Parts["enqueue"][number] {
+  const data = { session_id: record.session_id, function_call_id };
+  return { queue: "default", function_id: EXPIRY_FUNCTION, data, delay_ms: Math.ceil(delay_ms), ...trace(record) };
+}
+
 export function eventItem(record: TurnRecord, seq: number, event: AgentEvent): Parts["events"] {
   const item_id = `${record.turn_id}/${String(seq).padStart(8, "0")}`;
   const item = { group_id: record.session_id, item_id, data: event };
@@ -56,9 +65,7 @@ function park(parts: Parts, record: TurnRecord, call: TurnCall & { phase: "parke
   const { session_id } = record;
   parts.writes.push({ scope: APPROVALS_SCOPE, key: approvalKey(session_id, call.id), value: approvalRow(record, call) });
   if (call.expires_at === null) return;
-  const data = { session_id, function_call_id: call.id };
-  const delay_ms = Math.max(0, call.expires_at - call.requested_at);
-  parts.enqueue.push({ queue: "default", function_id: EXPIRY_FUNCTION, data, delay_ms, ...trace(record) });
+  parts.enqueue.push(expiryMessage(record, call.id, Math.max(0, call.expires_at - call.requested_at)));
 }
 
 function addOut(parts: Parts, record: TurnRecord, out: Out): void {
@@ -76,23 +83,41 @@ function addOut(parts: Parts, record: TurnRecord, out: Out): void {
     case "keep":
       parts.writes.push({ scope: RESULTS_SCOPE, key: approvalKey(session_id, out.call_id), value: out.value });
       return;
+    case "entry":
+      parts.writes.push({ scope: SESSION_SCOPE, key: keys.pending(session_id, out.n), value: out.entry });
+      return;
+    case "dropped":
+      for (let n = out.first; n < out.next; n += 1)
+        parts.writes.push({ scope: SESSION_SCOPE, key: keys.pending(session_id, n), delete: true });
+      return;
     case "forget_deltas":
       parts.drops.push({ stream_name: AGENT_EVENTS, group_id: session_id, prefix: out.prefix });
       return;
   }
 }
 
-/** Writes a run's first record, and the message that makes it walk. The caller has checked that the session is free. */
-export function beginRun(parts: Parts, run: QueuedRun): void {
-  const { record, request } = run;
-  const { session_id, turn_id } = record;
+/**
+ * Writes a run's first record, its messages as pending rows behind those that are `left`, and the message that makes it walk. The caller
+ * has checked that the session is free.
+ */
+export function beginRun(parts: Parts, run: QueuedRun, left: PendingRows): void {
+  const { request, entries } = run;
+  const { session_id, turn_id } = run.record;
+  const pending = { ...left };
+  for (const entry of entries) {
+    parts.writes.push({ scope: SESSION_SCOPE, key: keys.pending(session_id, pending.next), value: entry });
+    pending.next += 1;
+    pending.bytes += bytesOf(entry);
+  }
+  const record = { ...run.record, pending };
   parts.writes.push(
     { scope: SESSION_SCOPE, key: keys.record(session_id), value: { ...record, event_seq: record.event_seq + 1 } },
     { scope: SESSION_SCOPE, key: keys.request(session_id), value: request },
     { scope: ACTIVE_SCOPE, key: session_id, value: { turn_id } },
   );
   parts.enqueue.push(stepMessage(record, true));
-  const event: AgentEvent = { type: "turn_state_changed", event_type: "state:created", new_value: viewOf(record) };
+  const new_value = viewOf(record, leftAt(record.updated_at_ms));
+  const event: AgentEvent = { type: "turn_state_changed", event_type: "state:created", new_value };
   parts.events.push(...eventItem(record, record.event_seq, event));
 }
 
@@ -121,14 +146,14 @@ function endTurn(parts: Parts, record: TurnRecord, line: Line, now: number): voi
     parts.writes.push({ scope: SESSION_SCOPE, key, value: pointer });
     return;
   }
-  const left = record.pending_entries;
-  const next = {
-    ...line.next.record,
-    started_at_ms: now,
-    updated_at_ms: now,
-    pending_entries: [...left, ...line.next.record.pending_entries],
-  };
-  beginRun(parts, { record: next, request: line.next.request });
+  const { fault, ...run } = line.next;
+  const next = { ...run.record, started_at_ms: now, updated_at_ms: now };
+  // A run that cannot be read starts all the same, to its end: every accepted turn ends, and those behind it have their turn.
+  const ending =
+    fault === undefined
+      ? {}
+      : { ending: { state: "failed" as const, stop_reason: "error", error: { kind: "store_corrupt", message: fault } } };
+  beginRun(parts, { ...run, record: { ...next, ...ending } }, record.pending);
   parts.writes.push({ scope: SESSION_SCOPE, key: keys.queued(session_id, pointer.head), delete: true });
   parts.writes.push({ scope: SESSION_SCOPE, key, value: { ...pointer, head: pointer.head + 1 } });
 }

@@ -1,7 +1,7 @@
 // The calls of one model message: which may start, when each has its one result, and when the batch is whole. Pure.
-import type { FunctionResultMessage } from "@iii/contracts";
-import { change, type Draft, emit, enter, retake } from "./draft.ts";
-import type { HumanDecision, PendingEntry, TurnCall } from "./record.ts";
+import type { DecisionRecord, FunctionResultMessage } from "@iii/contracts";
+import { change, type Draft, emit, enter, retake, send } from "./draft.ts";
+import type { TurnCall } from "./record.ts";
 import { abortedResult, type Settled } from "./results.ts";
 
 /** How many calls of a batch run at once, when their functions allow it. */
@@ -20,7 +20,7 @@ function showStart(draft: Draft, call: Open): void {
 }
 
 /** Gives a call its result. The last step of every call, whatever happened to it. */
-export function settleCall(draft: Draft, call: Open, settled: Settled, with_: { duration_ms: number; decision?: HumanDecision }): void {
+export function settleCall(draft: Draft, call: Open, settled: Settled, with_: { duration_ms: number; decision?: DecisionRecord }): void {
   showStart(draft, call);
   const { id, function_id, args, note } = call;
   const { result, is_error } = settled;
@@ -38,7 +38,8 @@ export function closeOpenCalls(draft: Draft, why: (call: Open) => Settled, only:
   }
 }
 
-const runs = (call: TurnCall): boolean => call.phase === "started" || call.phase === "probing";
+/** Has left, and has no result yet. */
+export const runs = (call: TurnCall): boolean => call.phase === "started" || call.phase === "probing";
 
 function startable(calls: readonly TurnCall[]): (TurnCall & { phase: "ready" })[] {
   const running = calls.filter(runs);
@@ -75,27 +76,15 @@ function asMessage(call: TurnCall & { phase: "done" }, now: number): FunctionRes
   };
 }
 
-function closeBatch(draft: Draft): boolean {
-  const { record } = draft;
-  const done = record.calls.filter((call) => call.phase === "done");
+/** Sends the results behind the message that asked for them. True: every one of them asked for the end. */
+export function closeBatch(draft: Draft): boolean {
+  const { turn_id, turn_count, last_assistant, calls } = draft.record;
+  const done = calls.filter((call) => call.phase === "done");
   const results = done.map((call) => asMessage(call, draft.now));
-  const entries: PendingEntry[] = results.map((message, index) => ({
-    entry_id: `e_${record.turn_id}_${record.turn_count}_r${index}`,
-    message,
-  }));
-  change(draft, {
-    calls: [],
-    turn_end_emitted: true,
-    pending_entries: withResults(record.pending_entries, entries, record.turn_id, record.turn_count),
-  });
-  emit(draft, { type: "turn_end", message: record.last_assistant, function_results: results });
+  for (const [index, message] of results.entries()) send(draft, { entry_id: `e_${turn_id}_${turn_count}_r${index}`, message });
+  change(draft, { calls: [], turn_end_emitted: true });
+  emit(draft, { type: "turn_end", message: last_assistant, function_results: results });
   return done.every((call) => call.result.terminate === true);
-}
-
-/** Results stand right behind the message that asked for them, also when a message about the turn's end came in between. */
-function withResults(pending: readonly PendingEntry[], results: readonly PendingEntry[], turn_id: string, round: number): PendingEntry[] {
-  const later = pending.findIndex((entry) => entry.entry_id.startsWith(`e_${turn_id}_${round}_`));
-  return later < 0 ? [...pending, ...results] : [...pending.slice(0, later), ...results, ...pending.slice(later)];
 }
 
 /** Starts what may start and closes the batch when every call has its result. `terminate`: every result asked for the end. */

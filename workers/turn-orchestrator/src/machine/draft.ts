@@ -1,6 +1,8 @@
 // A step in the making: the record as it becomes, and what is to be written beside it. Used by the machine only; pure.
 import type { AgentEvent, TurnState } from "@iii/contracts";
-import { type TurnCall, type TurnRecord, viewOf } from "./record.ts";
+import { bytesOf } from "@iii/contracts/storable";
+import type { TranscriptEntry } from "@iii/worker-session/contract";
+import { leftAt, type TurnCall, type TurnRecord, viewOf } from "./record.ts";
 
 /** What one commit writes beside the record. */
 export type Out =
@@ -8,6 +10,9 @@ export type Out =
   | { type: "park"; call: TurnCall & { phase: "parked" } }
   | { type: "unpark"; call_id: string }
   | { type: "keep"; call_id: string; value: unknown }
+  /** One entry for the transcript, as the pending row `n`; `dropped` are rows that the transcript has by now. */
+  | { type: "entry"; n: number; entry: TranscriptEntry }
+  | { type: "dropped"; first: number; next: number }
   | { type: "forget_deltas"; prefix: string };
 
 export interface Draft {
@@ -29,9 +34,17 @@ export function emit(draft: Draft, event: AgentEvent): void {
   draft.record = { ...draft.record, event_seq: seq + 1 };
 }
 
+/** Puts an entry on its way to the transcript. */
+export function send(draft: Draft, entry: TranscriptEntry): void {
+  const { first, next, bytes } = draft.record.pending;
+  draft.outs.push({ type: "entry", n: next, entry });
+  change(draft, { pending: { first, next: next + 1, bytes: bytes + bytesOf(entry) } });
+}
+
 function tell(draft: Draft): void {
-  const old_value = viewOf(draft.before);
-  emit(draft, { type: "turn_state_changed", event_type: "state:updated", new_value: viewOf(draft.record), old_value });
+  const left = leftAt(draft.now);
+  const values = { new_value: viewOf(draft.record, left), old_value: viewOf(draft.before, left) };
+  emit(draft, { type: "turn_state_changed", event_type: "state:updated", ...values });
   draft.before = draft.record;
 }
 

@@ -1,7 +1,8 @@
 // What can happen to a turn, and what a record asks to be running. Every outcome names the effect it answers. Pure.
-import type { AssistantMessage } from "@iii/contracts";
+import type { AssistantMessage, DecisionRecord } from "@iii/contracts";
 import type { Out } from "./draft.ts";
-import { type CallPolicy, type HumanDecision, isTerminal, type PendingEntry, type TurnCall, type TurnRecord } from "./record.ts";
+import type { PlannedCall } from "./plan.ts";
+import { type CallPolicy, isTerminal, type LostEntry, type TurnCall, type TurnRecord } from "./record.ts";
 import type { Settled } from "./results.ts";
 
 export type Verdict =
@@ -22,17 +23,19 @@ export type TurnEvent =
       answers: string;
       now: number;
       message: AssistantMessage;
-      calls: TurnCall[];
+      calls: readonly PlannedCall[];
       /** Whether any of it was shown before it ended. */
       streamed: boolean;
-      retryable: boolean;
+      /** The provider's process went away before it said anything: nobody has tried again yet. */
+      vanished: boolean;
     }
   | { type: "judged"; answers: string; now: number; verdict: Verdict }
   | { type: "rechecked"; answers: string; now: number; refused: Settled | null }
   | { type: "returned"; answers: string; now: number; outcome: Outcome }
   | { type: "probed"; answers: string; now: number; answer: "not_run" | "unknown" | Settled }
-  | { type: "decided"; now: number; call_id: string; decision: HumanDecision | "expired" | "args_changed" }
-  | { type: "appended"; now: number; entry_ids: readonly string[] }
+  | { type: "decided"; now: number; call_id: string; decision: DecisionRecord | "expired" | "args_changed" | "unreadable" }
+  /** The transcript has every pending entry before row `next`, but for those that it refused for good. `bytes`: of all of them. */
+  | { type: "appended"; now: number; next: number; bytes: number; lost: readonly LostEntry[] }
   | { type: "aborted"; now: number; reason: string }
   /** A step could not be done and will not be tried again. `give_up`: not even the transcript can be reached. */
   | { type: "broken"; now: number; kind: string; message: string; give_up: boolean };
@@ -40,7 +43,8 @@ export type TurnEvent =
 export type Effect =
   | { type: "generate"; key: string }
   | { type: "judge" | "recheck" | "invoke" | "probe"; key: string; call: TurnCall }
-  | { type: "append"; key: "append"; entries: readonly PendingEntry[] };
+  /** Send the pending entries before row `next`. */
+  | { type: "append"; key: "append"; next: number };
 
 export interface Step {
   readonly record: TurnRecord;
@@ -78,12 +82,27 @@ export function callEffect(call: TurnCall): Effect[] {
   }
 }
 
+/** So many entries, or bytes of them, are sent without waiting for the turn to park or end. */
+const BATCH_ENTRIES = 16;
+const BATCH_BYTES = 64 * 1024;
+
+/**
+ * Whether entries are to leave now: when the turn parks, when there are many, and before the end. The first of a session leave at once,
+ * so that the session is listed while its first turn runs. Otherwise they wait, so that a short turn sends one batch.
+ */
+function mustSend(record: TurnRecord): boolean {
+  const { first, next, bytes } = record.pending;
+  if (first === next) return false;
+  if (first === 1 || record.ending !== null || record.state === "function_awaiting_approval") return true;
+  return next - first >= BATCH_ENTRIES || bytes >= BATCH_BYTES;
+}
+
 /** What must be running for this record. Entries wait while calls are being judged, so that both share one commit. */
 export function due(record: TurnRecord): Effect[] {
   if (isTerminal(record)) return [];
   const effects = record.calls.flatMap(callEffect);
   if (record.state === "assistant_streaming" && record.ending === null) effects.push({ type: "generate", key: effectKey.generate(record) });
   const judging = record.calls.some((call) => call.phase === "planned" || call.phase === "released");
-  if (record.pending_entries.length > 0 && !judging) effects.push({ type: "append", key: "append", entries: record.pending_entries });
+  if (mustSend(record) && !judging) effects.push({ type: "append", key: "append", next: record.pending.next });
   return effects;
 }

@@ -1,9 +1,9 @@
 // From a model's message to the calls of a batch: own unique ids, the meta tool unwrapped, mistakes answered. Pure.
 import type { AssistantMessage, FunctionCallBlock } from "@iii/contracts";
 import { CallId, FunctionId } from "@iii/sdk";
-import { META_TOOL, META_TOOL_SCHEMA } from "../run/prompt.ts";
 import type { TurnCall } from "./record.ts";
 import { errorResult, type Settled } from "./results.ts";
+import { META_TOOL, META_TOOL_SCHEMA } from "./tool.ts";
 
 const MAX_KEPT_ID = 64;
 
@@ -76,18 +76,24 @@ function isSettled(value: Unwrapped | Settled): value is Settled {
   return "result" in value;
 }
 
-function planOne(block: FunctionCallBlock, refuse: Settled | undefined): TurnCall {
+/** A call as it is planned and, when it is not to be made at all, the result that it gets at once. */
+export interface PlannedCall {
+  readonly call: TurnCall & { phase: "planned" };
+  readonly settled?: Settled;
+}
+
+function planOne(block: FunctionCallBlock, refuse: Settled | undefined): PlannedCall {
   const what = unwrap(block);
-  const function_id = isSettled(what) ? block.function_id : what.function_id;
-  const args = isSettled(what) ? (block.arguments ?? {}) : what.args;
-  const settled = refuse ?? (isSettled(what) ? what : undefined);
-  if (settled !== undefined) return { id: block.id, function_id, args, phase: "done", ...settled, duration_ms: 0 };
-  const note = isSettled(what) || what.note === undefined ? {} : { note: what.note };
-  return { id: block.id, function_id, args, ...note, phase: "planned" };
+  const { id } = block;
+  if (isSettled(what) || refuse !== undefined) {
+    const { function_id, args } = isSettled(what) ? { function_id: block.function_id, args: block.arguments ?? {} } : what;
+    return { call: { id, function_id, args, phase: "planned" }, settled: refuse ?? (what as Settled) };
+  }
+  return { call: { id, ...what, phase: "planned" } };
 }
 
 /** The calls of a message in its order. A message that was cut at the length limit runs none of its calls; each gets a result that says so. */
-export function planCalls(message: AssistantMessage): TurnCall[] {
+export function planCalls(message: AssistantMessage): PlannedCall[] {
   const refuse =
     message.stop_reason === "length"
       ? errorResult("not_run", "not run: the answer was cut at its length limit, so the call may be incomplete")
@@ -102,4 +108,14 @@ export function idHint(function_id: string): string | undefined {
   const [worker, ...rest] = parts;
   if (worker === undefined || rest.length === 0) return undefined;
   return [worker, ...rest.filter((part) => part !== worker)].join("::");
+}
+
+/** Nobody serves the function: what was probably meant. */
+export function notFound(function_id: string): Settled {
+  const meant = idHint(function_id);
+  const hint =
+    meant === undefined
+      ? "look the id up with engine::functions::list"
+      : `this looks like a skill path; the function is probably '${meant}'`;
+  return errorResult("function_not_found", `nobody serves '${function_id}'`, { function: function_id, hint });
 }

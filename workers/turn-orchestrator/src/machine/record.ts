@@ -1,16 +1,21 @@
-// What a turn is in storage: the record, its calls, and the view that others see. No I/O; a stored record that does not parse is an error.
-import { AgentMessage, AssistantMessage, FunctionResult, ThinkingLevel, TurnState, type TurnStateView, Usage } from "@iii/contracts";
-import { BusError } from "@iii/sdk";
+// What a turn is in storage: the record, its calls, and the view that others see. Pure.
+import {
+  AssistantMessage,
+  DecisionRecord,
+  FunctionResult,
+  ParkedCall,
+  ThinkingLevel,
+  TurnState,
+  type TurnStateView,
+  Usage,
+} from "@iii/contracts";
+import { EffectPolicy } from "@iii/sdk";
+import { TranscriptEntry } from "@iii/worker-session/contract";
 import { z } from "zod";
 import { RunMode } from "../contract.ts";
 
 /** How a called function may be run again and for how long, as its registration said when the call was judged. */
-export const CallPolicy = z.object({
-  effect: z.enum(["none", "idempotent", "at_most_once"]),
-  parallel: z.boolean(),
-  probe: z.string().optional(),
-  timeout_ms: z.number().positive(),
-});
+export const CallPolicy = EffectPolicy.required({ timeout_ms: true });
 export type CallPolicy = z.infer<typeof CallPolicy>;
 
 export const DEFAULT_POLICY: CallPolicy = { effect: "at_most_once", parallel: false, timeout_ms: 120_000 };
@@ -22,14 +27,7 @@ const base = {
   /** Said to the model beside the result: what was corrected in its call. */
   note: z.string().optional(),
 };
-const held = { args_sha256: z.string(), rule_id: z.string().optional(), requested_at: z.number(), expires_at: z.number().nullable() };
-export const HumanDecision = z.object({
-  decision: z.enum(["allow", "deny", "aborted"]),
-  reason: z.string().nullable(),
-  by: z.string(),
-  decided_at: z.number(),
-});
-export type HumanDecision = z.infer<typeof HumanDecision>;
+const held = ParkedCall.pick({ args_sha256: true, rule_id: true, requested_at: true, expires_at: true }).shape;
 
 /**
  * One call of a batch. `planned`: not judged. `ready`: may start. `parked`: waits for a human. `released`: a human allowed it, deny
@@ -42,10 +40,10 @@ export const TurnCall = z.discriminatedUnion("phase", [
     phase: z.literal("ready"),
     policy: CallPolicy,
     args_sha256: z.string().optional(),
-    decision: HumanDecision.optional(),
+    decision: DecisionRecord.optional(),
   }),
   z.object({ ...base, phase: z.literal("parked"), policy: CallPolicy, ...held }),
-  z.object({ ...base, phase: z.literal("released"), policy: CallPolicy, ...held, decision: HumanDecision }),
+  z.object({ ...base, phase: z.literal("released"), policy: CallPolicy, ...held, decision: DecisionRecord }),
   z.object({
     ...base,
     phase: z.enum(["started", "probing"]),
@@ -53,7 +51,7 @@ export const TurnCall = z.discriminatedUnion("phase", [
     attempt: z.int().positive(),
     started_at: z.number(),
     args_sha256: z.string().optional(),
-    decision: HumanDecision.optional(),
+    decision: DecisionRecord.optional(),
   }),
   z.object({
     ...base,
@@ -61,13 +59,10 @@ export const TurnCall = z.discriminatedUnion("phase", [
     result: FunctionResult,
     is_error: z.boolean(),
     duration_ms: z.number(),
-    decision: HumanDecision.optional(),
+    decision: DecisionRecord.optional(),
   }),
 ]);
 export type TurnCall = z.infer<typeof TurnCall>;
-
-export const PendingEntry = z.object({ entry_id: z.string(), message: AgentMessage });
-export type PendingEntry = z.infer<typeof PendingEntry>;
 
 export const Ending = z.object({
   state: z.enum(["stopped", "failed"]),
@@ -76,7 +71,19 @@ export const Ending = z.object({
 });
 export type Ending = z.infer<typeof Ending>;
 
-export const RECORD_VERSION = 1;
+export const RECORD_VERSION = 2;
+
+/**
+ * The transcript entries that the session's transcript has not confirmed yet: rows `<sid>/pending/<n>` for `first` <= n < `next`, of
+ * `bytes` together. The numbers rise over the life of the session, so that what one turn leaves is the next one's to send.
+ */
+export const PendingRows = z.object({ first: z.int().positive(), next: z.int().positive(), bytes: z.int().nonnegative() });
+export type PendingRows = z.infer<typeof PendingRows>;
+export const NOTHING_PENDING: PendingRows = { first: 1, next: 1, bytes: 0 };
+
+const LostEntry = z.object({ entry_id: z.string(), code: z.string(), message: z.string() });
+/** An entry that the transcript refused for good. */
+export type LostEntry = z.infer<typeof LostEntry>;
 
 export const TurnRecord = z.object({
   version: z.literal(RECORD_VERSION),
@@ -89,14 +96,12 @@ export const TurnRecord = z.object({
   max_turns: z.int().positive(),
   /** Which try of the current model call; a higher one tells readers to start the message again. */
   attempt: z.int().nonnegative(),
-  /** Failures of the current model call that were tried again. */
-  retries: z.int().nonnegative(),
   last_assistant: AssistantMessage.nullable(),
   /** Whether `turn_end` of the current round is out. */
   turn_end_emitted: z.boolean(),
   calls: z.array(TurnCall),
-  /** Transcript entries that the transcript has not confirmed yet, oldest first. */
-  pending_entries: z.array(PendingEntry),
+  pending: PendingRows,
+  lost_entries: z.array(LostEntry).optional(),
   /** Set once the turn has decided to end; it ends when its entries are stored. */
   ending: Ending.nullable(),
   abort: z.object({ reason: z.string() }).nullable(),
@@ -126,8 +131,8 @@ export const RunRequest = z.object({
 });
 export type RunRequest = z.infer<typeof RunRequest>;
 
-/** A run that waits in line: everything that its first commit will write. */
-export const QueuedRun = z.object({ record: TurnRecord, request: RunRequest });
+/** A run with its new messages: everything that its first commit will write. As a row, it waits in line. */
+export const QueuedRun = z.object({ record: TurnRecord, request: RunRequest, entries: z.array(TranscriptEntry) });
 export type QueuedRun = z.infer<typeof QueuedRun>;
 
 /** The line of a session: messages `head` (inclusive) to `tail` (exclusive) wait. Rewritten by every commit that ends a turn. */
@@ -143,7 +148,10 @@ export const keys = {
   request: (sid: string) => `${sid}/run_request`,
   abort: (sid: string) => `${sid}/abort`,
   pointer: (sid: string) => `${sid}/queue`,
+  queuedBelow: (sid: string) => `${sid}/queue/`,
   queued: (sid: string, n: number) => `${sid}/queue/${n}`,
+  pendingBelow: (sid: string) => `${sid}/pending/`,
+  pending: (sid: string, n: number) => `${sid}/pending/${n}`,
   message: (sid: string, id: string) => `${sid}/msg/${id}`,
   entry: (sid: string, id: string) => `${sid}/entry/${id}`,
 };
@@ -152,26 +160,27 @@ export function isTerminal(record: TurnRecord): boolean {
   return record.state === "stopped" || record.state === "failed";
 }
 
-/** @throws BusError `store_corrupt` naming the key: a stored value is never repaired by guessing. */
-export function parseStored<S extends z.ZodType>(schema: S, value: unknown, key: string): z.output<S> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new BusError("store_corrupt", `${key} holds something else than was stored: ${issue?.path.join(".")} ${issue?.message}`);
-}
-
-function waiting(record: TurnRecord): TurnStateView["awaiting_approval"] {
+function waiting(record: TurnRecord, left: Left): NonNullable<TurnStateView["awaiting_approval"]> {
   return record.calls.flatMap((call) => {
     if (call.phase !== "parked") return [];
     const { id, function_id, args, args_sha256, rule_id, requested_at, expires_at } = call;
     const rule = rule_id === undefined ? {} : { rule_id };
-    return [{ function_call_id: id, function_id, args, args_sha256, requested_at, expires_at, ...rule }];
+    return [{ function_call_id: id, function_id, args, args_sha256, requested_at, expires_at, remaining_ms: left(call), ...rule }];
   });
 }
 
+/** How long a parked call can still be decided, in ms; null = for ever. */
+export type Left = (call: TurnCall & { phase: "parked" }) => number | null;
+
+/** By the stored dates alone, for a moment of the same clock: never less than nothing, never more than was given. */
+export const leftAt =
+  (now: number): Left =>
+  ({ requested_at, expires_at }) =>
+    expires_at === null ? null : Math.min(expires_at - requested_at, Math.max(0, expires_at - now));
+
 /** The record as everyone else may see it. */
-export function viewOf(record: TurnRecord): TurnStateView {
-  const awaiting = waiting(record) ?? [];
+export function viewOf(record: TurnRecord, left: Left): TurnStateView {
+  const awaiting = waiting(record, left);
   return {
     session_id: record.session_id,
     turn_id: record.turn_id,
@@ -182,6 +191,7 @@ export function viewOf(record: TurnRecord): TurnStateView {
     started_at_ms: record.started_at_ms,
     updated_at_ms: record.updated_at_ms,
     ...(awaiting.length === 0 ? {} : { awaiting_approval: awaiting }),
+    ...(record.lost_entries === undefined ? {} : { lost_entries: record.lost_entries }),
     ...(record.error === undefined ? {} : { error: record.error }),
     ...(record.stop_reason === undefined ? {} : { stop_reason: record.stop_reason }),
     ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),

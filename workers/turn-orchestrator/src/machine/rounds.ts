@@ -1,9 +1,9 @@
 // The rounds of a turn: a model call begins, its message is taken, a batch ends, the turn ends. Used by the machine only; pure.
 import type { AssistantMessage, Usage } from "@iii/contracts";
-import { closeOpenCalls } from "./batch.ts";
-import { change, type Draft, emit, enter } from "./draft.ts";
+import { closeBatch, closeOpenCalls, runs } from "./batch.ts";
+import { change, type Draft, emit, enter, send } from "./draft.ts";
 import type { TurnRecord } from "./record.ts";
-import { errorResult } from "./results.ts";
+import { errorResult, interrupted } from "./results.ts";
 
 function addUsage(total: Usage, more: Usage): Usage {
   const sum: Usage = { ...total };
@@ -17,9 +17,9 @@ function addUsage(total: Usage, more: Usage): Usage {
 /** Makes a message the round's assistant message: to the transcript, to readers, and into the sum of usage. */
 export function takeMessage(draft: Draft, message: AssistantMessage, streamed: boolean): void {
   const { record } = draft;
-  const entry = { entry_id: `e_${record.turn_id}_${record.turn_count}`, message };
-  const sum = addUsage(record.usage, message.usage ?? {});
-  change(draft, { last_assistant: message, usage: sum, turn_end_emitted: false, pending_entries: [...record.pending_entries, entry] });
+  const usage = addUsage(record.usage, message.usage ?? {});
+  change(draft, { last_assistant: message, usage, turn_end_emitted: false });
+  send(draft, { entry_id: `e_${record.turn_id}_${record.turn_count}`, message });
   const message_id = messageId(record);
   emit(draft, { type: "message_complete", message_id, attempt: record.attempt, message, body_streamed: streamed });
 }
@@ -29,11 +29,16 @@ export function messageId(record: TurnRecord): string {
   return `m_${record.turn_id}_${record.turn_count}`;
 }
 
-/** Ends the turn as failed: open calls get their one result, and a message says why. */
+/** Ends the turn as failed: open calls get their one result, which says what is known of them, and a message says why. */
 export function fail(draft: Draft, kind: string, message: string): void {
   const { record } = draft;
   if (record.ending?.state === "failed") return;
-  closeOpenCalls(draft, () => errorResult("interrupted", `not finished: the turn failed: ${message}`));
+  closeOpenCalls(draft, (call) =>
+    runs(call)
+      ? interrupted(call.function_id)
+      : errorResult("not_run", `not run: the turn failed: ${message}`, { function: call.function_id }),
+  );
+  if (draft.record.calls.length > 0) closeBatch(draft);
   synthesise(draft, "error", `The turn failed: ${message}`, { kind, message });
   change(draft, { ending: { state: "failed", stop_reason: "error", error: { kind, message } } });
 }
@@ -57,8 +62,8 @@ export function synthesise(
     provider,
     timestamp: draft.now,
   };
-  const entry = { entry_id: `e_${record.turn_id}_${record.turn_count}_${stop_reason}`, message };
-  change(draft, { last_assistant: message, turn_end_emitted: false, pending_entries: [...record.pending_entries, entry] });
+  change(draft, { last_assistant: message, turn_end_emitted: false });
+  send(draft, { entry_id: `e_${record.turn_id}_${record.turn_count}_${stop_reason}`, message });
   emit(draft, { type: "message_complete", message_id: `${messageId(record)}_${stop_reason}`, message, body_streamed: false });
 }
 
@@ -73,7 +78,7 @@ export function beginModelCall(draft: Draft): void {
     change(draft, { ending: { state: "stopped", stop_reason: "max_turns" } });
     return;
   }
-  change(draft, { turn_count: record.turn_count + 1, attempt: 1, retries: 0, turn_end_emitted: false });
+  change(draft, { turn_count: record.turn_count + 1, attempt: 1, turn_end_emitted: false });
   enter(draft, "assistant_streaming");
 }
 

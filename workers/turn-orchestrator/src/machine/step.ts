@@ -1,19 +1,21 @@
 // The turn as a pure machine: `step` takes a record and an event and gives the next record with what must be written beside it.
 // No I/O, no clock, no chance. An outcome that comes twice, late or out of order changes nothing.
-import type { AssistantMessage } from "@iii/contracts";
+import type { AssistantMessage, DecisionRecord } from "@iii/contracts";
 import { progressBatch, settleCall } from "./batch.ts";
 import { announce, change, type Draft, emit, enter, retake } from "./draft.ts";
 import { callEffect, effectKey, type Step, type TurnEvent } from "./events.ts";
 import { type Ending, isTerminal, type TurnCall, type TurnRecord } from "./record.ts";
-import { argsChanged, denied, errorResult, interrupted } from "./results.ts";
+import { argsChanged, denied, errorResult, interrupted, type Settled } from "./results.ts";
 import { afterBatch, beginModelCall, fail, finish, synthesise, takeMessage } from "./rounds.ts";
 
-/** A model call that failed before it said anything is tried again this often. */
-const MAX_RETRIES = 1;
+/** A model call whose provider goes away before it says anything is made anew this often. What a provider answers, errors too, stands. */
+const MAX_VANISHED = 1;
 /** A model call whose process dies this often ends the turn. */
 const MAX_ATTEMPTS = 20;
 /** A repeatable call whose process dies this often is given up. */
 const MAX_CALL_ATTEMPTS = 5;
+/** The view names so many entries that the transcript refused. */
+const MAX_LOST = 20;
 
 function lost(draft: Draft, call: TurnCall & { phase: "started" | "probing" }): void {
   const unknown = (): void =>
@@ -47,9 +49,8 @@ function generated(draft: Draft, event: TurnEvent & { type: "generated" }): void
   const { record } = draft;
   const current = record.state === "assistant_streaming" && record.ending === null && event.answers === effectKey.generate(record);
   if (!current) return;
-  const again = event.retryable && !event.streamed && record.retries < MAX_RETRIES && record.abort === null;
-  if (again) {
-    change(draft, { attempt: record.attempt + 1, retries: record.retries + 1 });
+  if (event.vanished && record.attempt <= MAX_VANISHED && record.abort === null) {
+    change(draft, { attempt: record.attempt + 1 });
     return;
   }
   takeMessage(draft, event.message, event.streamed);
@@ -60,9 +61,9 @@ function generated(draft: Draft, event: TurnEvent & { type: "generated" }): void
     return;
   }
   enter(draft, "function_execute");
-  for (const call of event.calls) {
-    change(draft, { calls: [...draft.record.calls, call.phase === "done" ? { ...call, phase: "planned" } : call] });
-    if (call.phase === "done") settleCall(draft, { ...call, phase: "planned" }, call, { duration_ms: 0 });
+  for (const { call, settled } of event.calls) {
+    change(draft, { calls: [...draft.record.calls, call] });
+    if (settled !== undefined) settleCall(draft, call, settled, { duration_ms: 0 });
   }
 }
 
@@ -117,26 +118,37 @@ function decided(draft: Draft, event: TurnEvent & { type: "decided" }): void {
   const { function_id } = call;
   const waited = { duration_ms: Math.max(0, draft.now - call.requested_at) };
   const { decision } = event;
-  if (decision === "expired") {
-    settleCall(draft, call, denied({ denied_by: "expired", function_id, reason: "Nobody decided in time; the request expired." }), waited);
-    return;
-  }
-  if (decision === "args_changed") {
-    settleCall(draft, call, argsChanged(function_id), waited);
+  if (typeof decision === "string") {
+    settleCall(draft, call, undecided(function_id, decision), waited);
     return;
   }
   if (decision.decision === "allow") {
     retake(draft, { ...call, phase: "released", decision });
     return;
   }
-  const why = decision.reason ?? decision.decision;
-  if (decision.decision === "deny") {
-    const settled = denied({ denied_by: "user", function_id, reason: `Permission denied by user: ${why}` });
-    settleCall(draft, call, settled, { ...waited, decision });
-    return;
+  settleCall(draft, call, refused(function_id, decision), { ...waited, decision });
+}
+
+function undecided(function_id: string, why: "expired" | "args_changed" | "unreadable"): Settled {
+  switch (why) {
+    case "expired":
+      return denied({ denied_by: "expired", function_id, reason: "Nobody decided in time; the request expired." });
+    case "args_changed":
+      return argsChanged(function_id);
+    case "unreadable":
+      return errorResult("approval_unreadable", "refused: the stored request for approval cannot be read; nothing was run", {
+        function: function_id,
+      });
   }
-  const settled = errorResult("aborted", `Function call aborted: ${why}`, { function: function_id, decision: "aborted" });
-  settleCall(draft, call, { ...settled, result: { ...settled.result, terminate: true } }, { ...waited, decision });
+}
+
+/** A person's no. The reason is said only when there is one. */
+function refused(function_id: string, { decision, reason }: DecisionRecord): Settled {
+  const why = reason === null || reason === "" ? {} : { reason };
+  const told = reason === null || reason === "" ? "." : `: ${reason}`;
+  if (decision === "deny") return denied({ denied_by: "user", function_id, ...why }, undefined, `Permission denied by user${told}`);
+  const settled = errorResult("aborted", `Function call aborted by user${told}`, { function: function_id, decision: "aborted" });
+  return { ...settled, result: { ...settled.result, terminate: true } };
 }
 
 function rechecked(draft: Draft, event: TurnEvent & { type: "rechecked" }): void {
@@ -146,8 +158,7 @@ function rechecked(draft: Draft, event: TurnEvent & { type: "rechecked" }): void
     settleCall(draft, call, event.refused, { duration_ms: 0, decision: call.decision });
     return;
   }
-  const { policy, args_sha256, decision, ...rest } = call;
-  retake(draft, { ...rest, phase: "ready", policy, args_sha256, decision });
+  retake(draft, { ...call, phase: "ready" });
 }
 
 function returned(draft: Draft, event: TurnEvent & { type: "returned" }): void {
@@ -180,10 +191,12 @@ function probed(draft: Draft, event: TurnEvent & { type: "probed" }): void {
   settleCall(draft, call, event.answer, { duration_ms });
 }
 
-function appended(draft: Draft, ids: readonly string[]): void {
-  const { pending_entries } = draft.record;
-  const rest = pending_entries.filter((entry) => !ids.includes(entry.entry_id));
-  if (rest.length < pending_entries.length) change(draft, { pending_entries: rest });
+function appended(draft: Draft, event: TurnEvent & { type: "appended" }): void {
+  const { pending, lost_entries = [] } = draft.record;
+  if (event.next <= pending.first || event.next > pending.next) return;
+  draft.outs.push({ type: "dropped", first: pending.first, next: event.next });
+  change(draft, { pending: { ...pending, first: event.next, bytes: Math.max(0, pending.bytes - event.bytes) } });
+  if (event.lost.length > 0) change(draft, { lost_entries: [...lost_entries, ...event.lost].slice(-MAX_LOST) });
 }
 
 function aborted(draft: Draft, reason: string): void {
@@ -204,8 +217,8 @@ function settle(draft: Draft, giveUp: boolean): void {
     const batch = progressBatch(draft);
     if (batch.done) afterBatch(draft, batch.terminate);
   }
-  const { ending, pending_entries, calls } = draft.record;
-  if (ending !== null && calls.length === 0 && (pending_entries.length === 0 || giveUp)) finish(draft, ending);
+  const { ending, pending, calls } = draft.record;
+  if (ending !== null && calls.length === 0 && (pending.first === pending.next || giveUp)) finish(draft, ending);
 }
 
 function apply(draft: Draft, event: TurnEvent): void {
@@ -232,7 +245,7 @@ function apply(draft: Draft, event: TurnEvent): void {
       decided(draft, event);
       return;
     case "appended":
-      appended(draft, event.entry_ids);
+      appended(draft, event);
       return;
     case "aborted":
       aborted(draft, event.reason);

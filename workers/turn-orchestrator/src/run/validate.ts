@@ -1,16 +1,14 @@
 // Whether what a run asks for exists: its provider on the bus now, its model in the catalogue when there is one.
 import { providerStream } from "@iii/contracts";
-import { BusError } from "@iii/sdk";
+import { BusError, nearest, sleep } from "@iii/sdk";
 import { modelsGet, modelsList } from "@iii/worker-models-catalog/contract";
-import { z } from "zod";
-import { type Deps, graceLeft, isNotServed, pause, waitServed } from "../deps.ts";
+import { graceLeft, idsBelow, isNotServed, waitServed } from "../catalogue.ts";
+import type { Deps } from "../deps.ts";
 
 const POLL_MS = 200;
-const Listed = z.object({ functions: z.array(z.object({ function_id: z.string() })) });
 
 async function providersNow(deps: Deps): Promise<string[]> {
-  const listed = Listed.safeParse(await deps.iii.trigger("engine::functions::list", { prefix: "provider::" }));
-  const ids = listed.success ? listed.data.functions.map((row) => row.function_id) : [];
+  const ids = await idsBelow(deps.iii, "provider::");
   return ids.flatMap((id) => /^provider::(?<name>.+)::stream$/.exec(id)?.groups?.["name"] ?? []).toSorted();
 }
 
@@ -21,29 +19,10 @@ async function providersNow(deps: Deps): Promise<string[]> {
 export async function checkProvider(provider: string, served: ReadonlySet<string>, deps: Deps): Promise<void> {
   const { id } = providerStream(provider);
   if (served.has(id)) return;
-  if (await waitServed(deps, id, graceLeft(deps), new AbortController().signal)) return;
+  if (await waitServed(deps, id, graceLeft(deps))) return;
   const known = await providersNow(deps);
   const have = known.length === 0 ? "no provider is connected" : `connected: ${known.join(", ")}`;
   throw new BusError("provider_unknown", `nobody serves ${id}; ${have}`, { details: { provider, known } });
-}
-
-/** How many single-character edits lie between two ids. */
-export function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replace));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}
-
-export function nearest(wanted: string, ids: readonly string[], count = 3): string[] {
-  const far = (id: string): number => distance(wanted.toLowerCase(), id.toLowerCase());
-  return ids.toSorted((a, b) => far(a) - far(b)).slice(0, count);
 }
 
 async function lookUp(provider: string, model_id: string, deps: Deps): Promise<"known" | string[]> {
@@ -55,21 +34,30 @@ async function lookUp(provider: string, model_id: string, deps: Deps): Promise<"
 
 /**
  * Without a catalogue every model is accepted, and so is a provider's that has told the catalogue of none.
- * @throws BusError `model_unknown` naming the nearest ids.
+ * @throws BusError `model_unknown` naming the nearest id, and how one is added.
  */
 export async function checkModel(provider: string, model: string, deps: Deps): Promise<void> {
-  const until = deps.clock.now() + graceLeft(deps);
+  const until = deps.clock.monotonic() + graceLeft(deps);
   for (;;) {
     const found = await lookUpSafely(provider, model, deps);
     if (found === "known" || found.length === 0) return;
-    if (deps.clock.now() >= until) {
-      const near = nearest(model, found);
-      throw new BusError("model_unknown", `provider '${provider}' has no model '${model}'; did you mean ${near.join(", ")}?`, {
-        details: { provider, model, near },
-      });
+    if (deps.clock.monotonic() >= until) {
+      throw unknownModel(provider, model, found);
     }
-    await pause(deps.clock, POLL_MS);
+    await sleep(deps.clock, POLL_MS);
   }
+}
+
+const NAMED = 10;
+
+function unknownModel(provider: string, model: string, known: readonly string[]): BusError {
+  const near = nearest(model, known);
+  const meant = near === undefined ? "" : `; did you mean '${near}'?`;
+  const rest = known.length > NAMED ? ` and ${known.length - NAMED} more` : "";
+  const message = `provider '${provider}' has no model '${model}' in the catalogue${meant} It has: ${known.slice(0, NAMED).join(", ")}${rest}. A model that it serves and the catalogue does not know is added with models::register`;
+  return new BusError("model_unknown", message, {
+    details: { provider, model, known: known.slice(0, NAMED), ...(near === undefined ? {} : { near }) },
+  });
 }
 
 async function lookUpSafely(provider: string, model: string, deps: Deps): Promise<"known" | string[]> {

@@ -1,11 +1,12 @@
-// Around the walk: one at a time per session, failures counted until the turn is failed, and the waking of what was left lying.
-import { BusError, type Call, toBusError } from "@iii/sdk";
+// Delivers steps: one walk per session, counts failures, fails the turn after too many, sweeps stalled turns.
+import { type Call, toBusError, within } from "@iii/sdk";
 import type { TurnStepResult } from "../contract.ts";
-import { type Deps, within } from "../deps.ts";
-import { stepMessage, transaction } from "../journal/commit.ts";
-import { ACTIVE_SCOPE, lineBehind } from "../journal/store.ts";
+import type { Deps } from "../deps.ts";
+import { stepMessage } from "../journal/commit.ts";
+import { Journal } from "../journal/journal.ts";
+import { ACTIVE_SCOPE } from "../journal/store.ts";
 import { isTerminal, keys, SESSION_SCOPE, type TurnRecord } from "../machine/record.ts";
-import { step } from "../machine/step.ts";
+import type { Expiry } from "./expiry.ts";
 import { Walk, worthRetrying } from "./walk.ts";
 
 /** How long an earlier walk of the session may take to let go. */
@@ -18,16 +19,18 @@ interface Active {
 
 export class Steps {
   readonly #deps: Deps;
+  readonly #expiry: Expiry;
   readonly #active = new Map<string, Active>();
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, expiry: Expiry) {
     this.#deps = deps;
+    this.#expiry = expiry;
   }
 
   /** Serves one step message. Throwing makes the queue deliver it again. */
   async deliver(sid: string, call: Pick<Call, "signal">): Promise<TurnStepResult> {
     await this.#letGo(sid);
-    const walk = new Walk(this.#deps, sid);
+    const walk = new Walk(this.#deps, sid, this.#expiry);
     const stop = (): void => walk.stop();
     call.signal.addEventListener("abort", stop, { once: true });
     const run = walk.run();
@@ -63,7 +66,7 @@ export class Steps {
   /** Wakes every turn that is neither at its end, nor waiting for a person, nor on its way. */
   async sweep(): Promise<{ woken: number }> {
     let woken = 0;
-    for (const { session_id } of await this.#deps.store.active()) {
+    for (const session_id of await this.#deps.store.active()) {
       if (this.#active.has(session_id)) continue;
       try {
         if (await this.#wake(session_id)) woken += 1;
@@ -82,26 +85,25 @@ export class Steps {
   }
 
   async #wake(sid: string): Promise<boolean> {
-    const { value: record, rev } = await this.#deps.store.record(sid);
-    if (record === undefined || isTerminal(record)) {
+    const { read, rev } = await this.#deps.store.record(sid);
+    if (read === undefined || isTerminal(read.record)) {
       const checks = [{ scope: SESSION_SCOPE, key: keys.record(sid), rev }];
       await this.#deps.store.transact({ checks, writes: [{ scope: ACTIVE_SCOPE, key: sid, delete: true }] });
       return false;
     }
-    if (record.state === "function_awaiting_approval" && !(await this.#hasNews(record))) return false;
-    await this.#deps.store.transact({ enqueue: [stepMessage(record, true)] });
+    if (read.record.state === "function_awaiting_approval" && !(await this.#hasNews(read.record))) return false;
+    await this.#deps.store.transact({ enqueue: [stepMessage(read.record, true)] });
     return true;
   }
 
   async #hasNews(record: TurnRecord): Promise<boolean> {
-    const { session_id } = record;
-    const flag = await this.#deps.store.abort(session_id);
-    if (flag.value?.turn_id === record.turn_id) return true;
+    const { session_id, turn_id } = record;
+    if ((await this.#deps.store.abort(session_id, turn_id)).reason !== undefined) return true;
     for (const call of record.calls) {
       if (call.phase !== "parked") continue;
-      if (call.expires_at !== null && call.expires_at <= this.#deps.clock.now()) return true;
+      if (this.#expiry.left(session_id, call) === 0) return true;
       const row = await this.#deps.store.approval(session_id, call.id);
-      if (row.value?.status === "decided") return true;
+      if (row.fault !== undefined || row.value?.status === "decided") return true;
     }
     return false;
   }
@@ -110,33 +112,18 @@ export class Steps {
   async #failed(sid: string, thrown: unknown): Promise<TurnStepResult> {
     const error = toBusError(thrown);
     this.#deps.log.error({ err: thrown, session_id: sid, code: error.code }, "a step failed");
-    const { value: record, rev } = await this.#deps.store.record(sid);
-    if (record === undefined || isTerminal(record)) return { ok: true, skipped: true, reason: "stale" };
-    const failures = record.step_failures + 1;
+    const journal = await Journal.open(this.#deps, sid);
+    if (journal === undefined) return { ok: true, skipped: true, reason: "stale" };
+    const { state: from, ending } = journal.record;
+    const failures = journal.record.step_failures + 1;
     const hopeless = failures >= this.#deps.config.max_step_failures;
-    if (!hopeless && (worthRetrying(thrown) || record.ending?.state === "failed")) {
-      const value = { ...record, step_failures: failures };
-      await this.#deps.store.transact({
-        checks: [{ scope: SESSION_SCOPE, key: keys.record(sid), rev }],
-        writes: [{ scope: SESSION_SCOPE, key: keys.record(sid), value }],
-      });
+    if (!hopeless && (worthRetrying(thrown) || ending?.state === "failed")) {
+      await journal.countFailure();
       throw thrown;
     }
-    return await this.#break(record, rev, error);
-  }
-
-  async #break(record: TurnRecord, rev: number, error: BusError): Promise<TurnStepResult> {
-    const sid = record.session_id;
-    const now = this.#deps.clock.now();
-    const give_up = record.ending?.state === "failed";
-    const next = step(record, { type: "broken", now, kind: error.code, message: error.message, give_up });
-    const broken = { ...next.record, step_failures: 0 };
-    const abort = await this.#deps.store.abort(sid);
-    const line = isTerminal(broken) ? await lineBehind(this.#deps.store, sid) : undefined;
-    const parts = transaction({ rev, abortRev: abort.rev, record: broken, outs: next.outs, last: true, line, now });
-    const enqueue = isTerminal(broken) ? (parts.enqueue ?? []) : [...(parts.enqueue ?? []), stepMessage(broken, false)];
-    const done = await this.#deps.store.transact({ ...parts, enqueue });
-    if (!done.ok) throw new BusError("store_unavailable", "the turn changed while it was being ended as failed");
-    return { ok: true, from_state: record.state, to_state: broken.state };
+    const { code: kind, message } = error;
+    journal.apply({ type: "broken", now: this.#deps.clock.now(), kind, message, give_up: ending?.state === "failed" });
+    await journal.settle();
+    return { ok: true, from_state: from, to_state: journal.record.state };
   }
 }

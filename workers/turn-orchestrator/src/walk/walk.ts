@@ -1,59 +1,58 @@
-// One delivery of a step: load the record, walk as far as it goes, run effects, and commit before and after them.
-// Every write is conditional on the record and on the abort flag, so that a second walker, or one that slept, changes nothing.
-
+// One delivery of a step: walks as far as the turn goes, runs its effects, and commits before and after them. What it holds to:
+//   W1  Only what the stored record shows as started has left.
+//   W2  The outcome of a call is stored before anything else is waited for.
+//   W3  Effects share no fate: one that fails is put aside, and the others run to their own ends, which are stored.
+//   W4  The walk ends with its last commit when nothing is left to do, and with the first failure when only failed effects are left.
+//   W5  An append that cannot be made is tried again while other effects run.
+//   W6  An abort cancels what runs, and never an append.
+//   W7  A walk that was told to stop, or was overtaken, writes nothing more.
 import { argsSha256 } from "@iii/contracts/args-hash";
-import { BusError, toBusError } from "@iii/sdk";
-import type { ApprovalRow } from "@iii/worker-approval-gate/contract";
-import { APPROVALS_SCOPE, approvalKey } from "@iii/worker-approval-gate/contract";
+import { BusError, sleep, toBusError } from "@iii/sdk";
+import { APPROVALS_SCOPE, type ApprovalRow, approvalKey } from "@iii/worker-approval-gate/contract";
 import type { Deps } from "../deps.ts";
 import { Performer } from "../effects/perform.ts";
-import { transaction } from "../journal/commit.ts";
-import { after, before } from "../journal/points.ts";
-import { lineBehind } from "../journal/store.ts";
-import type { Out } from "../machine/draft.ts";
-import { due, type Effect, needsJournal, type TurnEvent } from "../machine/events.ts";
-import { isTerminal, keys, type PendingEntry, SESSION_SCOPE, type TurnCall, type TurnRecord } from "../machine/record.ts";
-import { step } from "../machine/step.ts";
+import { Journal, Superseded } from "../journal/journal.ts";
+import { due, type Effect, type TurnEvent } from "../machine/events.ts";
+import type { TurnCall } from "../machine/record.ts";
+import type { Expiry } from "./expiry.ts";
 
 type Parked = TurnCall & { phase: "parked" };
 /** `walked`: settled with the last commit. `stale`: there was nothing to do, or somebody else did it. */
 export type WalkEnd = { type: "walked"; from: string; to: string } | { type: "stale" };
 
-/** Somebody else has moved the turn on. */
-class Superseded extends Error {}
+type Outcome = { readonly key: string } & ({ readonly event: TurnEvent } | { readonly thrown: unknown });
+type Happened = Outcome | "abort" | "stop" | "drain" | "retry";
 
 interface Running {
-  readonly outcome: Promise<{ key: string; event: TurnEvent }>;
+  readonly outcome: Promise<Outcome>;
   readonly controller: AbortController;
 }
+
+const RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
 
 export class Walk {
   readonly #deps: Deps;
   readonly #sid: string;
+  readonly #expiry: Expiry;
   readonly #performer: Performer;
   readonly #running = new Map<string, Running>();
+  /** Effects that could not be done, with the reason. */
+  readonly #failed = new Map<string, unknown>();
   readonly #abortAsked = Promise.withResolvers<"abort">();
-  readonly #stopped = Promise.withResolvers<"stop">();
+  readonly #stopAsked = Promise.withResolvers<"stop">();
   readonly #drainAsked = Promise.withResolvers<"drain">();
   #stopping = false;
   #draining = false;
   #drainSeen = false;
   #reason: string | undefined;
-  #record: TurnRecord | undefined;
-  #rev = 0;
-  #abortRev = 0;
-  #outs: Out[] = [];
-  #dirty = false;
-  #urgent = false;
-  #wrote = false;
-  /** An effect has come to its end in this delivery: earlier failures no longer count. */
-  #progress = false;
-  /** Entries that the stored record holds: only they may go to the transcript. */
-  #journalled = new Set<string>();
+  #journal: Journal | undefined;
+  #retries = 0;
 
-  constructor(deps: Deps, sid: string) {
+  constructor(deps: Deps, sid: string, expiry: Expiry) {
     this.#deps = deps;
     this.#sid = sid;
+    this.#expiry = expiry;
     this.#performer = new Performer(deps, sid);
   }
 
@@ -67,7 +66,7 @@ export class Walk {
   stop(): void {
     this.#stopping = true;
     this.#cancelAll("the step was cancelled");
-    this.#stopped.resolve("stop");
+    this.#stopAsked.resolve("stop");
   }
 
   /** The process is shutting down: running calls may end, and no model is asked any more. The step will be delivered again. */
@@ -82,18 +81,16 @@ export class Walk {
   }
 
   async run(): Promise<WalkEnd> {
-    const { store } = this.#deps;
-    const [record, abort] = await Promise.all([store.record(this.#sid), store.abort(this.#sid), this.#performer.prepare()]);
-    if (record.value === undefined || isTerminal(record.value)) return { type: "stale" };
-    this.#rev = record.rev;
-    this.#abortRev = abort.rev;
-    this.#record = record.value;
-    this.#journalled = new Set(record.value.pending_entries.map((entry) => entry.entry_id));
-    this.#apply({ type: "woken", now: this.#now() });
-    if (abort.value !== undefined && abort.value.turn_id === record.value.turn_id) this.#aborted(abort.value.reason);
+    const [journal] = await Promise.all([Journal.open(this.#deps, this.#sid), this.#performer.prepare()]);
+    if (journal === undefined) return { type: "stale" };
+    this.#journal = journal;
+    const from = journal.record.state;
+    journal.apply({ type: "woken", now: this.#now() });
+    this.#takeAbort();
     try {
       await this.#decisions();
-      return await this.#walk(record.value.state);
+      while (!(await this.#advance()));
+      return journal.wrote ? { type: "walked", from, to: journal.record.state } : { type: "stale" };
     } catch (thrown) {
       if (thrown instanceof Superseded) return { type: "stale" };
       throw thrown;
@@ -102,17 +99,15 @@ export class Walk {
     }
   }
 
-  async #walk(from: string): Promise<WalkEnd> {
-    while (!(await this.#advance()));
-    return this.#wrote ? { type: "walked", from, to: this.#current().state } : { type: "stale" };
-  }
-
   /** Commits what must be durable, starts what is due, waits for one thing to happen. True: nothing is left to do. */
   async #advance(): Promise<boolean> {
-    const waiting = due(this.#current()).filter((effect) => !this.#running.has(effect.key));
-    const last = waiting.length === 0 && this.#running.size === 0;
-    if (this.#mustCommit(waiting, last) && !(await this.#commit(waiting, last))) return false;
+    const journal = this.#turn();
+    const waiting = due(journal.record).filter((effect) => !this.#running.has(effect.key) && !this.#failed.has(effect.key));
+    const idle = waiting.length === 0 && this.#running.size === 0;
+    const last = idle && this.#failed.size === 0;
+    if (this.#mustCommit(waiting, idle) && !(await this.#commit(waiting, last))) return false;
     if (last) return true;
+    if (idle) throw [...this.#failed.values()][0];
     if (this.#draining && !this.#hasCalls(waiting)) throw new BusError("cancelled", "the process is shutting down");
     for (const effect of waiting) this.#start(effect);
     await this.#next();
@@ -128,25 +123,19 @@ export class Walk {
     return this.#deps.clock.now();
   }
 
-  #current(): TurnRecord {
-    if (this.#record === undefined) throw new BusError("NOT_FOUND", `session ${this.#sid} has no turn`);
-    return this.#record;
+  #turn(): Journal {
+    if (this.#journal === undefined) throw new BusError("NOT_FOUND", `session ${this.#sid} has no turn`);
+    return this.#journal;
   }
 
-  #apply(event: TurnEvent): void {
-    const before = this.#current();
-    const next = step(before, event);
-    if (next.record === before && next.outs.length === 0) return;
-    if (next.record.pending_entries !== before.pending_entries) this.#performer.heard(next.record.pending_entries);
-    this.#record = next.record;
-    this.#outs.push(...next.outs);
-    this.#dirty = true;
-    if (event.type === "returned" || event.type === "probed") this.#urgent = true;
+  #takeAbort(): void {
+    const { abortReason } = this.#turn();
+    if (abortReason !== undefined) this.#aborted(abortReason);
   }
 
   #aborted(reason: string): void {
     this.#reason ??= reason;
-    this.#apply({ type: "aborted", now: this.#now(), reason });
+    this.#turn().apply({ type: "aborted", now: this.#now(), reason });
     for (const [key, { controller }] of this.#running) {
       if (key !== "append") controller.abort(new BusError("cancelled", reason));
     }
@@ -158,88 +147,92 @@ export class Walk {
 
   /** Waits for the next thing that happens. */
   async #next(): Promise<void> {
-    const outcomes = [...this.#running.values()].map((running) => running.outcome);
-    const waits: Promise<{ key: string; event: TurnEvent } | "abort" | "stop" | "drain">[] = [...outcomes, this.#stopped.promise];
-    if (this.#current().abort === null) waits.push(this.#abortAsked.promise);
+    const over = new AbortController();
+    const waits: Promise<Happened>[] = [...this.#running.values()].map((running) => running.outcome);
+    waits.push(this.#stopAsked.promise);
+    if (this.#turn().record.abort === null) waits.push(this.#abortAsked.promise);
     if (!this.#drainSeen) waits.push(this.#drainAsked.promise);
+    if (this.#failed.has("append")) waits.push(this.#pause(over.signal));
     const what = await Promise.race(waits);
+    over.abort("over"); // an explicit reason avoids building a DOMException
+    this.#take(what);
+  }
+
+  async #pause(signal: AbortSignal): Promise<"retry"> {
+    await sleep(this.#deps.clock, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** this.#retries), signal);
+    return "retry";
+  }
+
+  #take(what: Happened): void {
     if (what === "stop" || this.#stopping) throw new BusError("cancelled", "the step was cancelled");
-    if (what === "drain") {
-      this.#drainSeen = true;
-      return;
-    }
-    if (what === "abort") {
-      this.#aborted(this.#reason ?? "aborted");
-      return;
-    }
-    this.#running.delete(what.key);
-    this.#progress = true;
-    this.#apply(what.event);
+    if (what === "drain") this.#drainSeen = true;
+    else if (what === "abort") this.#aborted(this.#reason ?? "aborted");
+    else if (what === "retry") {
+      this.#retries += 1;
+      this.#failed.delete("append");
+    } else this.#ended(what);
   }
 
-  #mustCommit(waiting: readonly Effect[], last: boolean): boolean {
-    if (!this.#dirty) return false;
-    return last || this.#urgent || waiting.some((effect) => this.#unjournalled(effect));
+  #ended(outcome: Outcome): void {
+    this.#running.delete(outcome.key);
+    if ("thrown" in outcome) {
+      this.#deps.log.warn({ err: outcome.thrown, session_id: this.#sid, effect: outcome.key }, "an effect of a step could not be done");
+      this.#failed.set(outcome.key, outcome.thrown);
+      return;
+    }
+    if (outcome.key === "append") this.#retries = 0;
+    this.#turn().progressed();
+    this.#turn().apply(outcome.event);
   }
 
-  #unjournalled(effect: Effect): boolean {
-    if (effect.type === "append") return effect.entries.some((entry) => !this.#journalled.has(entry.entry_id));
-    return needsJournal(effect);
+  #mustCommit(waiting: readonly Effect[], idle: boolean): boolean {
+    const journal = this.#turn();
+    if (!journal.dirty) return false;
+    return idle || journal.urgent || waiting.some((effect) => journal.unjournalled(effect));
   }
 
   /** True when it is durable. False: something else changed first and was taken in; look again what is due. */
   async #commit(waiting: readonly Effect[], last: boolean): Promise<boolean> {
     if (this.#stopping) throw new BusError("cancelled", "the step was cancelled");
-    const record = this.#progress ? { ...this.#current(), step_failures: 0 } : this.#current();
-    const ends = isTerminal(record);
-    const line = ends ? await lineBehind(this.#deps.store, this.#sid) : undefined;
-    const starts = waiting.some((effect) => effect.type === "invoke");
-    await this.#point(before({ starts, ends, outs: this.#outs }));
-    const input = { rev: this.#rev, abortRev: this.#abortRev, record, outs: this.#outs, last, line, now: this.#now() };
-    const done = await this.#deps.store.transact(transaction(input));
-    if (!done.ok) return await this.#conflict(done.conflict);
-    await this.#point(["turn.commit.acked", ...after({ starts, ends, outs: this.#outs })]);
-    this.#record = record;
-    this.#rev = ends ? 0 : (done.revs[0] ?? 0);
-    this.#journalled = new Set(record.pending_entries.map((entry) => entry.entry_id));
-    this.#outs = [];
-    this.#dirty = false;
-    this.#urgent = false;
-    this.#wrote = true;
-    return true;
+    const journal = this.#turn();
+    const done = await journal.commit({ last, starts: waiting.some((effect) => effect.type === "invoke") });
+    this.#takeAbort();
+    if (done === "emptied") this.#forsake();
+    if (done === "done") this.#expiry.keep(journal.record);
+    return done === "done";
   }
 
-  async #point(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.#deps.point(name);
-  }
-
-  async #conflict(conflict: { scope: string; key: string }): Promise<boolean> {
-    if (conflict.scope !== SESSION_SCOPE || conflict.key === keys.record(this.#sid)) throw new Superseded();
-    if (conflict.key === keys.abort(this.#sid)) {
-      const flag = await this.#deps.store.abort(this.#sid);
-      this.#abortRev = flag.rev;
-      if (flag.value !== undefined && flag.value.turn_id === this.#current().turn_id) this.#aborted(flag.value.reason);
+  /** Lets go of effects that the record no longer asks for. */
+  #forsake(): void {
+    const asked = new Set(due(this.#turn().record).map((effect) => effect.key));
+    for (const [key, { controller }] of this.#running) {
+      if (key === "append" || asked.has(key)) continue;
+      controller.abort(new BusError("cancelled", "its call was given up"));
+      this.#running.delete(key);
     }
-    return false;
   }
 
   /** Takes in what was decided about parked calls, and what has expired. */
   async #decisions(): Promise<void> {
-    const parked = this.#current().calls.filter((call): call is Parked => call.phase === "parked");
+    const parked = this.#turn().record.calls.filter((call): call is Parked => call.phase === "parked");
     for (const call of parked) {
       const row = await this.#deps.store.approval(this.#sid, call.id);
-      if (row.value?.status === "decided") this.#decided(call, row.value);
-      else if (call.expires_at !== null && call.expires_at <= this.#now() && (await this.#claimExpired(call, row.rev)))
-        this.#apply({ type: "decided", now: this.#now(), call_id: call.id, decision: "expired" });
+      if (row.fault !== undefined) this.#decide(call, "unreadable");
+      else if (row.value?.status === "decided") this.#decided(call, row.value);
+      else if (this.#expiry.left(this.#sid, call) === 0 && (await this.#claimExpired(call, row.rev))) this.#decide(call, "expired");
     }
   }
 
+  #decide(call: Parked, decision: (TurnEvent & { type: "decided" })["decision"]): void {
+    this.#turn().apply({ type: "decided", now: this.#now(), call_id: call.id, decision });
+  }
+
+  /** A decision counts for the arguments that the row showed; they are those of the call, or nothing runs. */
   #decided(call: Parked, row: ApprovalRow & { status: "decided" }): void {
     const { session_id, function_call_id, function_id, args, decision, reason, by, decided_at } = row;
-    const shown = argsSha256({ session_id, function_call_id, function_id, args });
-    const same = shown === call.args_sha256 && row.args_sha256 === call.args_sha256;
-    const taken = { decision, reason, by, decided_at };
-    this.#apply({ type: "decided", now: this.#now(), call_id: call.id, decision: same || decision !== "allow" ? taken : "args_changed" });
+    const same =
+      argsSha256({ session_id, function_call_id, function_id, args }) === call.args_sha256 && row.args_sha256 === call.args_sha256;
+    this.#decide(call, same || decision !== "allow" ? { decision, reason, by, decided_at } : "args_changed");
   }
 
   /** Expiry and a late decision meet at the row: whoever changes it first wins. */
@@ -255,11 +248,14 @@ export class Walk {
 
   #start(effect: Effect): void {
     const controller = new AbortController();
-    if (this.#current().abort !== null && effect.type !== "append") controller.abort(new BusError("cancelled", this.#reason ?? "aborted"));
-    const held = (entry: PendingEntry): boolean => this.#journalled.has(entry.entry_id);
-    const outcome = this.#performer.perform(effect, this.#current(), controller.signal, held).then((event) => ({ key: effect.key, event }));
-    outcome.catch(() => undefined); // seen by whoever waits for it; a walk that has stopped waiting does not care
-    this.#running.set(effect.key, { outcome, controller });
+    const { record } = this.#turn();
+    if (record.abort !== null && effect.type !== "append") controller.abort(new BusError("cancelled", this.#reason ?? "aborted"));
+    const { key } = effect;
+    const outcome = this.#performer.perform(effect, this.#turn(), controller.signal).then(
+      (event): Outcome => ({ key, event }),
+      (thrown: unknown): Outcome => ({ key, thrown }),
+    );
+    this.#running.set(key, { outcome, controller });
   }
 }
 
