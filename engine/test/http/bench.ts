@@ -16,8 +16,8 @@ export interface HttpBench {
   stop(): Promise<void>;
 }
 
-export async function httpBench(options: HttpOptions = {}, allowedOrigins: readonly string[] = []): Promise<HttpBench> {
-  const config = defaultEngineConfig({ storage: "memory" });
+export async function httpBench(options: HttpOptions = {}, allowedOrigins: readonly string[] = [], queues = {}): Promise<HttpBench> {
+  const config = defaultEngineConfig({ storage: "memory", queues });
   const http = httpBuiltin({ version: "0", ...options });
   const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
   const engine = createEngine({ config, deps, builtins: [...defaultBuiltins(config).filter((one) => one.name !== "http"), http] });
