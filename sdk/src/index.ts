@@ -22,3 +22,4 @@ export { LightSpans, type LightSpansOptions } from "./telemetry/light.ts";
 export * from "./telemetry/traceparent.ts";
 export * from "./time.ts";
 export * from "./worker.ts";
+export * from "./worker-config.ts";

@@ -44,9 +44,14 @@ function problemOf(issue: z.core.$ZodIssue): string {
   return `is wrong: ${issue.message}`;
 }
 
+/** Each issue with its words. */
+export function problemsOf(error: z.core.$ZodError): { issue: z.core.$ZodIssue; problem: string }[] {
+  return error.issues.map((issue) => ({ issue, problem: problemOf(issue) }));
+}
+
 /** Everything that a schema found wrong. */
 export function issuesOf(error: z.core.$ZodError): Issue[] {
-  return error.issues.map((issue) => ({ path: issue.path.map(String).join("."), problem: problemOf(issue) }));
+  return problemsOf(error).map(({ issue, problem }) => ({ path: issue.path.map(String).join("."), problem }));
 }
 
 const SHOWN = 8;

@@ -1,13 +1,13 @@
 // Values that describe workers, and the start of one worker on one connection: config, registrations, `ready`, and only then
 // the announcement. Owns no process.
-import type { z } from "zod";
+import { z } from "zod";
 import type { Iii } from "./client/iii.ts";
 import type { Client } from "./client/options.ts";
 import { BusError } from "./errors.ts";
 import type { Call, FunctionDefinition, Handler, TriggerSpec } from "./function.ts";
-import { issuesOf } from "./issues.ts";
 import type { Logger } from "./log-port.ts";
 import type { Clock, Random } from "./ports.ts";
+import { checkConfig } from "./worker-config.ts";
 
 /** How a worker names what it serves, inside `register`. */
 export interface On {
@@ -52,9 +52,14 @@ export interface WorkerDefinition<C extends z.ZodType = z.ZodType> {
   register(on: On, context: WorkerContext<z.output<C>>): WorkerHooks | undefined | Promise<WorkerHooks | undefined> | void | Promise<void>;
 }
 
-/** Describes a worker: its name, the schema of its `config` block, and what it serves. Has no effect by itself. */
-export function defineWorker<C extends z.ZodType>(spec: Omit<WorkerDefinition<C>, "kind">): WorkerDefinition<C> {
-  return { kind: "worker", ...spec };
+const NO_CONFIG = z.strictObject({});
+
+/** Describes a worker: its name, the schema of its `config` block (default: no keys), and what it serves. Has no effect by itself. */
+export function defineWorker<C extends z.ZodType = typeof NO_CONFIG>(
+  spec: Omit<WorkerDefinition<C>, "kind" | "config"> & { readonly config?: C },
+): WorkerDefinition<C> {
+  // Without a schema C is the default one, which the compiler cannot conclude from an absent key.
+  return { kind: "worker", ...spec, config: spec.config ?? (NO_CONFIG as z.ZodType as C) };
 }
 
 export interface StartWorkerOptions {
@@ -79,9 +84,9 @@ const DRAIN_MS = 5_000;
 
 /** @throws BusError `config_invalid` naming the field and what it should be. */
 function parseConfig<C extends z.ZodType>(worker: WorkerDefinition<C>, config: unknown): z.output<C> {
-  const parsed = worker.config.safeParse(config ?? {});
-  if (parsed.success) return parsed.data;
-  const faults = issuesOf(parsed.error).map(({ path, problem }) => `'${path === "" ? "config" : `config.${path}`}' ${problem}`);
+  const checked = checkConfig(worker.config, config);
+  if (checked.ok) return checked.data;
+  const faults = checked.lines;
   throw new BusError("config_invalid", `worker '${worker.name}': ${faults.join("; ")}`, { details: { worker: worker.name, faults } });
 }
 
