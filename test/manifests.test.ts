@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { WorkerDefinition } from "@iii/sdk";
+import { checkConfig, type WorkerDefinition } from "@iii/sdk";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { bundledWorkers } from "../harness/boot/stack.ts";
@@ -52,7 +52,9 @@ describe.each(bundledWorkers())("%s", (name) => {
     expect(worker.name).toBe(name);
     expect(manifest.description.length).toBeGreaterThan(10);
     expect(existsSync(join(folder, "src/index.ts"))).toBe(true);
-    expect(worker.config.safeParse(manifest.config)).toMatchObject({ success: true });
+    expect(checkConfig(worker.config, manifest.config)).toMatchObject({ ok: true });
+    const { Config } = (await import(pathToFileURL(join(folder, "src/config.ts")).href)) as { Config: unknown };
+    expect(worker.config).toBe(Config);
   });
 
   test("the manifest names exactly the workers and built-ins whose contracts the code uses", () => {

@@ -1,13 +1,13 @@
 // The approval gate: where people settle parked calls. It intercepts nothing; the orchestrator parks, and wakes on the row.
 import { defineWorker, requestFormat, responseFormat } from "@iii/sdk";
-import { z } from "zod";
+import { Config } from "./config.ts";
 import { listPending, resolveApproval } from "./contract.ts";
 import { Gate } from "./gate.ts";
 import { stateRows } from "./rows.ts";
 
 export const worker = defineWorker({
   name: "approval-gate",
-  config: z.object({}),
+  config: Config,
   register(on, { iii, clock, log }) {
     const gate = new Gate({ rows: stateRows(iii), clock, log });
     // Served by hand, because bad input is one of its answers and not an error of the call.

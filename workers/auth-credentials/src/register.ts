@@ -2,15 +2,10 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { defineWorker } from "@iii/sdk";
-import { z } from "zod";
+import { Config } from "./config.ts";
 import { authDeleteToken, authGetToken, authListProviders, authSetToken, authStatus } from "./contract.ts";
 import { fromEnvironment, label } from "./environment.ts";
 import { fileVault } from "./vault.ts";
-
-const Config = z.object({
-  /** `~/` is the home folder; relative paths start at the folder of config.yaml. The variable III_CREDENTIALS wins. */
-  store_path: z.string().min(1).default("~/.iii/auth-credentials.json"),
-});
 
 function vaultPath(configured: string, root: string): string {
   const path = process.env["III_CREDENTIALS"] || configured;

@@ -18,6 +18,7 @@ import {
 import { checkPermissions } from "@iii/worker-policy/contract";
 import { runStart } from "@iii/worker-turn-orchestrator/contract";
 import { z } from "zod";
+import { Config } from "./config.ts";
 import { harnessTrigger, SubscribeInput, sessionPushId, sessionsChangedId, uiSubscribe, uiUnsubscribe } from "./contract.ts";
 import { requireBody, unwrap } from "./envelope.ts";
 import { Fanout, type FanoutPorts } from "./fanout.ts";
@@ -40,14 +41,6 @@ const onSessionCreated = defineFunction({
   input: StateEvent,
   output: z.null(),
   internal: true,
-});
-
-const Config = z.object({
-  /** `allow_all` answers every permission question with yes: for a stack without a policy worker, said out loud at start. */
-  policy: z.enum(["none", "allow_all"]).default("none"),
-  /** Used for runs that name no provider; with it, its model for runs that name no model. */
-  default_provider: z.string().optional(),
-  default_model: z.string().optional(),
 });
 
 export const worker = defineWorker({

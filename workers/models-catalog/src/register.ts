@@ -4,6 +4,7 @@ import { stateGet, stateList, stateSet } from "@iii/engine/contract";
 import { BusError, defineWorker, type Iii } from "@iii/sdk";
 import { z } from "zod";
 import { keyOf, merged, SCOPE, supports } from "./catalogue.ts";
+import { Config } from "./config.ts";
 import { modelsGet, modelsList, modelsRegister, modelsSupports } from "./contract.ts";
 import { LMSTUDIO_PLACEHOLDER, SEED } from "./seed.ts";
 
@@ -24,7 +25,7 @@ async function find(iii: Iii, provider: string, id: string): Promise<Model | nul
 
 export const worker = defineWorker({
   name: "models-catalog",
-  config: z.object({}),
+  config: Config,
   register(on, { iii }) {
     on(modelsList, async ({ provider, capability }) => {
       const stored = (await iii.trigger(stateList, { scope: SCOPE })).map(parseRow);

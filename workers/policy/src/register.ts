@@ -1,7 +1,7 @@
 // The policy worker: answers policy::check_permissions from the permissions file. Fails closed by not starting on a broken file.
 import { resolve } from "node:path";
 import { defineWorker, systemClock } from "@iii/sdk";
-import { z } from "zod";
+import { Config } from "./config.ts";
 import { checkPermissions } from "./contract.ts";
 import { declarationOf } from "./declared.ts";
 import { PermissionsFile } from "./file.ts";
@@ -10,7 +10,7 @@ import { decide, looksAtArguments } from "./rules.ts";
 
 export const worker = defineWorker({
   name: "policy",
-  config: z.object({ permissions_path: z.string().min(1).default("./iii-permissions.yaml") }),
+  config: Config,
   async register(on, { config, root, log, iii }) {
     // A file on disk changes in real time, whatever clock the bus runs on.
     const file = new PermissionsFile(resolve(root, config.permissions_path), { log, clock: systemClock });

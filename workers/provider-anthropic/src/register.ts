@@ -1,9 +1,10 @@
 // Anthropic's Messages API as a provider.
 import { defineProvider, type ProviderSpec } from "@iii/provider-kit";
+import { Config } from "./config.ts";
 import { classify } from "./errors.ts";
 import { begin, type Fold, finish, fold, Wire } from "./events.ts";
 import { models } from "./models.ts";
-import { Config, request } from "./request.ts";
+import { request } from "./request.ts";
 
 export const spec: ProviderSpec<typeof Wire, Fold, Config> = {
   name: "anthropic",

@@ -6,7 +6,6 @@ import {
   type Credential,
   effectiveLevel,
   type HttpRequest,
-  ProviderSettings,
   paired,
   type RequestContext,
   resultText,
@@ -14,12 +13,7 @@ import {
   thinkingBudget,
 } from "@iii/provider-kit";
 import { z } from "zod";
-
-export const Config = ProviderSettings.extend({
-  /** Cache markers on the system prompt, the tools and the end of the conversation. */
-  cache: z.boolean().default(true),
-});
-export type Config = z.infer<typeof Config>;
+import type { Config } from "./config.ts";
 
 type Block = Record<string, unknown>;
 interface Message {

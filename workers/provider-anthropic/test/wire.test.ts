@@ -5,10 +5,11 @@ import { GenerateRequest } from "@iii/contracts";
 import { bytes, conformance, play } from "@iii/provider-kit/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { Config } from "../src/config.ts";
 import { classify } from "../src/errors.ts";
 import { models } from "../src/models.ts";
 import { spec } from "../src/register.ts";
-import { Config, request } from "../src/request.ts";
+import { request } from "../src/request.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`./fixtures/${name}.sse`, import.meta.url), "utf8");
 const row = (id: string) => models.find((one) => one.id === id);

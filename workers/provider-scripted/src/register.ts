@@ -1,9 +1,10 @@
 // The keyless provider: obeys the last user message, on the same path as every other provider.
 import { defineProvider, type ProviderSpec } from "@iii/provider-kit";
+import { Config } from "./config.ts";
 import { classify } from "./errors.ts";
 import { fold, Wire } from "./events.ts";
 import { models } from "./models.ts";
-import { Config, request } from "./request.ts";
+import { request } from "./request.ts";
 import { stage } from "./stage.ts";
 
 export const spec: ProviderSpec<typeof Wire, null, Config> = {

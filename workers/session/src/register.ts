@@ -1,13 +1,13 @@
 // The session worker: the transcript of every session, as a tree. Storage only: no triggers, no knowledge of turns.
 import { defineWorker } from "@iii/sdk";
-import { z } from "zod";
+import { Config } from "./config.ts";
 import { appendBatch, appendEntry, createSession, ensureSession, listSessions, sessionMessages } from "./contract.ts";
 import { Sessions } from "./sessions.ts";
 import { stateStore } from "./store.ts";
 
 export const worker = defineWorker({
   name: "session",
-  config: z.object({}),
+  config: Config,
   register(on, { iii, clock, random }) {
     const sessions = new Sessions({ store: stateStore(iii), clock, random });
     on(createSession, async (labels) => ({ session_id: await sessions.create(labels) }));

@@ -1,7 +1,7 @@
 // The shell worker: files below a root and programs run in it. Files are confined; programs are not until they run in a sandbox.
 import { isAbsolute, resolve } from "node:path";
 import { defineWorker, systemClock } from "@iii/sdk";
-import { z } from "zod";
+import { Config } from "./config.ts";
 import { Root } from "./confine.ts";
 import { exec, fsGrep, fsLs, fsRead, fsWrite } from "./contract.ts";
 import { runProgram } from "./exec.ts";
@@ -13,17 +13,7 @@ const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sb
 
 export const worker = defineWorker({
   name: "shell",
-  config: z.object({
-    root: z.string().min(1).default("./workspace"),
-    /** Programs are found here. Default: this process's own search path. Relative parts are dropped. */
-    path: z.string().optional(),
-    max_read_bytes: z.int().positive().default(262_144),
-    max_write_bytes: z.int().positive().default(8_388_608),
-    max_output_bytes: z.int().positive().default(131_072),
-    timeout_ms: z.int().positive().max(600_000).default(120_000),
-    /** How long a stopped program may clean up before it is killed. */
-    grace_ms: z.int().nonnegative().default(1_000),
-  }),
+  config: Config,
   async register(on, { config, root: base, random }) {
     const root = await Root.create(resolve(base, config.root));
     // Programs live in real time, whatever clock the bus runs on.

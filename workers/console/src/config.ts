@@ -1,0 +1,2 @@
+// What this worker takes from its `config` block in config.yaml. Schema only: the boot reads it to name every fault before anything starts.
+export { ConsoleConfig as Config } from "./contract.ts";
