@@ -30,7 +30,11 @@ test.each<[string, unknown, string[]]>([
     { servers: [{ url: "a" }, { url: "b", urll: "c" }] },
     [`'config.servers.1.urll' is an unknown key; did you mean "url"?`],
   ],
-  ["one inside the form that fits best", { mode: { kind: "b", y: "1", other: 2 } }, ["'config.mode.other' is an unknown key; known keys: kind, y"]],
+  [
+    "one inside the form that fits best",
+    { mode: { kind: "b", y: "1", other: 2 } },
+    ["'config.mode.other' is an unknown key; known keys: kind, y"],
+  ],
   [
     "a name of Object's prototype",
     { constructor: 1 },
