@@ -7,53 +7,9 @@ import {
   unregisterTrigger,
   workersRegister,
 } from "@iii/engine/contract";
-import { type TestBus, testBus } from "@iii/engine/testing";
-import type { Wire, WireHandlers } from "@iii/sdk";
-import { decodeFrame } from "@iii/sdk/protocol";
+import { testBus } from "@iii/engine/testing";
 import { expect, test } from "vitest";
-
-/** A connection spoken by hand: frames as objects, and a wire whose state the test sets. */
-class Peer implements Wire {
-  frames: Record<string, unknown>[] = [];
-  ended = false;
-  paused = false;
-  buffered = 0;
-  pings = 0;
-  answers = true;
-  handlers: WireHandlers | undefined;
-
-  constructor(bus: TestBus, meta: { origin?: string } = {}) {
-    this.handlers = bus.engine.accept("/", this, meta);
-  }
-  send(data: Uint8Array | string): void {
-    const { head, payload } = decodeFrame(typeof data === "string" ? new TextEncoder().encode(data) : data);
-    this.frames.push({ ...head, ...(payload === undefined ? {} : { payload: JSON.parse(new TextDecoder().decode(payload)) }) });
-  }
-  pause(): void {
-    this.paused = true;
-  }
-  resume(): void {
-    this.paused = false;
-  }
-  close(): void {
-    this.terminate();
-  }
-  terminate(): void {
-    if (this.ended) return;
-    this.ended = true;
-    this.handlers?.close(1006, "");
-  }
-  ping(): void {
-    this.pings += 1;
-    if (this.answers) this.handlers?.alive?.();
-  }
-  say(frame: object | string): void {
-    this.handlers?.message(new TextEncoder().encode(typeof frame === "string" ? frame : JSON.stringify(frame)), false);
-  }
-  last(type: string): Record<string, unknown> | undefined {
-    return this.frames.findLast((frame) => frame["type"] === type);
-  }
-}
+import { Peer } from "./fixtures/peer.ts";
 
 test("a peer that stays silent through two pings is given up, and its callers hear it; one that answers stays", async () => {
   await using bus = await testBus([]);

@@ -1,10 +1,11 @@
-// The life of a call: admitted, routed, answered once, timed out or cancelled. Changes the tables it is given and returns effects.
+// The start of a call: admitted, routed, sent to its executor. Changes the tables it is given and returns effects.
 import type { ErrorBody } from "@iii/sdk";
 import { type Action, encodeFrame, type Origin } from "@iii/sdk/protocol";
 import { withBaggage } from "./baggage.ts";
-import { type Connection, startRunning, stopRunning } from "./connection.ts";
+import { type Connection, startRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
-import type { Effect, Outcome } from "./effects.ts";
+import type { Effect } from "./effects.ts";
+import { traceOf } from "./endings.ts";
 import type { Invocation } from "./pending.ts";
 
 export interface CallRequest {
@@ -85,11 +86,6 @@ function refuse(request: CallRequest, reason: ErrorBody, out: Effect[]): void {
   const trace = traceOf(request);
   const head = { type: "invocationresult", invocation_id: client_id, function_id, error: reason, ...trace };
   out.push({ type: "send", conn: caller.id, from: caller.id, head });
-}
-
-function traceOf(from: { traceparent?: string | undefined; baggage?: string | undefined }): object {
-  const { traceparent, baggage } = from;
-  return { ...(traceparent === undefined ? {} : { traceparent }), ...(baggage === undefined ? {} : { baggage }) };
 }
 
 /** Why this call may not start, if so. The access rules stand before the question whether anyone serves the id. */
@@ -201,89 +197,4 @@ function record(core: Core, request: CallRequest, admission: Admission, executor
     if (client_id !== undefined) caller.calls.set(client_id, id);
   }
   return invocation;
-}
-
-/** Ends a call: out of the tables, and its outcome to whoever waits. A second end does nothing. */
-export function settle(core: Core, id: string, outcome: Outcome, out: Effect[], answered = true): void {
-  const invocation = core.invocations.remove(id);
-  if (invocation === undefined) return;
-  const { client_id, function_id, executor } = invocation;
-  if (invocation.caller === null) {
-    if (client_id !== undefined) out.push({ type: "settle", id: client_id, outcome, answered });
-    return;
-  }
-  const caller = core.connections.get(invocation.caller);
-  caller?.made.delete(id);
-  if (client_id === undefined || caller === undefined) return;
-  if (caller.calls.get(client_id) === id) caller.calls.delete(client_id);
-  const failed = outcome.error === undefined ? {} : { error: outcome.error };
-  const head = { type: "invocationresult", invocation_id: client_id, function_id, ...failed, ...traceOf(invocation) };
-  const result =
-    outcome.error === undefined && outcome.payload !== undefined ? { payloadKey: "result" as const, payload: outcome.payload } : {};
-  out.push({ type: "send", conn: caller.id, from: executor, head, ...result });
-}
-
-/** An executor answers. Only the connection that the call was routed to can, and only once. */
-export function answer(core: Core, conn: Connection, id: string, outcome: Outcome, out: Effect[]): void {
-  const invocation = conn.running.get(id);
-  if (invocation === undefined) {
-    out.push({ type: "note", level: "debug", message: "an answer to nothing outstanding is ignored", fields: { worker_id: conn.id } });
-    return;
-  }
-  stopRunning(conn, invocation);
-  settle(core, id, outcome, out);
-}
-
-/** Tells the executor that nobody waits any more. */
-function tellCancel(core: Core, invocation: Invocation, out: Effect[]): void {
-  const { executor, id } = invocation;
-  if (executor === null || invocation.cancelled || !core.connections.has(executor)) return;
-  out.push({ type: "send", conn: executor, from: null, head: { type: "cancel", invocation_id: id } });
-}
-
-/** The caller no longer wants the answer: the executor has a moment to stop and answer, then the call ends as `cancelled`. */
-export function cancel(core: Core, id: string | undefined, now: number, out: Effect[]): void {
-  const invocation = id === undefined ? undefined : core.invocations.get(id);
-  if (invocation === undefined || invocation.cancelled) return;
-  tellCancel(core, invocation, out);
-  invocation.cancelled = true;
-  core.invocations.shorten(invocation, now + core.limits.cancel_grace_ms);
-}
-
-/**
- * Forgets that the executor runs a call that has ended for its caller. An agent's call is kept until its executor answers:
- * what runs on past the deadline still runs on the agent's behalf.
- */
-function abandon(core: Core, invocation: Invocation): void {
-  const executor = invocation.executor === null ? undefined : core.connections.get(invocation.executor);
-  if (executor !== undefined && invocation.origin !== "agent") stopRunning(executor, invocation);
-}
-
-/** Ends every call whose deadline has passed. */
-export function expire(core: Core, now: number, out: Effect[]): void {
-  for (const invocation of core.invocations.takeDue(now)) {
-    tellCancel(core, invocation, out);
-    abandon(core, invocation);
-    const reason = invocation.cancelled
-      ? error("cancelled", `'${invocation.function_id}' was cancelled and did not answer in time`)
-      : error("TIMEOUT", `'${invocation.function_id}' did not answer before its deadline`);
-    settle(core, invocation.id, { error: reason }, out, false);
-  }
-}
-
-/** The executor's or the caller's connection is gone: waiting callers hear it, executors may stop. */
-export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
-  for (const invocation of conn.running.values()) {
-    settle(core, invocation.id, { error: error("invocation_stopped", "Invocation stopped") }, out, false);
-  }
-  conn.running.clear();
-  conn.agent_calls = 0;
-  for (const id of conn.made) {
-    const invocation = core.invocations.remove(id);
-    if (invocation === undefined) continue;
-    tellCancel(core, invocation, out);
-    abandon(core, invocation);
-  }
-  conn.made.clear();
-  conn.calls.clear();
 }

@@ -30,8 +30,8 @@ export interface Connection {
   /** Calls it is running, by the engine's id. An agent's call stays here until it is answered, even past its deadline. */
   readonly running: Map<string, Invocation>;
   agent_calls: number;
-  /** One unreadable frame has been noted; more are ignored quietly. */
-  warned: boolean;
+  /** When something of this connection was last refused and noted, and how much was refused since without a note. */
+  readonly refusals: { noted_at: number; unnoted: number };
 }
 
 export function newConnection(spec: Pick<Connection, "id" | "token" | "kind" | "remote" | "connected_at">): Connection {
@@ -45,7 +45,7 @@ export function newConnection(spec: Pick<Connection, "id" | "token" | "kind" | "
     calls: new Map(),
     running: new Map(),
     agent_calls: 0,
-    warned: false,
+    refusals: { noted_at: Number.NEGATIVE_INFINITY, unnoted: 0 },
   };
 }
 

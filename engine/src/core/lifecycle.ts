@@ -1,8 +1,9 @@
 // How connections come and go: registration, reattachment, and the clean-up that runs once for each.
-import { stopCallsOf } from "./calls.ts";
+
 import { type Announcement, type Connection, newConnection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect } from "./effects.ts";
+import { stopCallsOf } from "./endings.ts";
 
 export function connect(core: Core, about: { kind: "worker" | "browser"; remote: string | undefined }, now: number, out: Effect[]): string {
   const id = core.uuid();

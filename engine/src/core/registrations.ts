@@ -1,9 +1,11 @@
 // What workers register: functions, trigger types and bindings. Refusals answer where the protocol has an answer, else they are noted.
 import type { ErrorBody } from "@iii/sdk";
 import { FunctionId } from "@iii/sdk/protocol";
+import { boundedError, printable } from "./bounds.ts";
 import type { Connection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { BindingData, Effect } from "./effects.ts";
+import { noteRefusal } from "./notes.ts";
 
 type Head = Record<string, unknown>;
 
@@ -16,15 +18,26 @@ function note(message: string, fields: Record<string, unknown>): Effect {
   return { type: "note", level: "warn", message, fields };
 }
 
-export function registerFunction(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+/** Why this connection may not register this function, if so: what stands in the note. */
+function functionObjection(core: Core, conn: Connection, head: Head): { message: string; code: string } | undefined {
   const id = FunctionId.safeParse(head["id"]);
-  if (!id.success) {
-    out.push(note("a function with an unusable id was not registered", { worker_id: conn.id, code: "id_invalid" }));
-    return;
+  if (!id.success) return { code: "id_invalid", message: "a function with an unusable id was not registered" };
+  if (head["invocation"] !== undefined && head["invocation"] !== null) {
+    return {
+      code: "function_not_invokable",
+      message: "a function that is called by HTTP was not registered: this engine calls workers only",
+    };
   }
-  const function_id = id.data;
-  if (!conn.functions.has(function_id) && conn.functions.size >= core.limits.max_functions) {
-    out.push(note("the connection has too many functions", { worker_id: conn.id, function_id, code: "quota_exceeded" }));
+  if (conn.functions.has(id.data) || conn.functions.size < core.limits.max_functions) return undefined;
+  return { code: "quota_exceeded", message: "the connection has too many functions" };
+}
+
+export function registerFunction(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
+  const refused = functionObjection(core, conn, head);
+  const function_id = text(head, "id") ?? "";
+  if (refused !== undefined) {
+    const { code, message } = refused;
+    noteRefusal(conn, now, message, { function_id: printable(function_id), code }, out);
     return;
   }
   const { metadata, request_format, response_format } = head;
@@ -37,7 +50,7 @@ export function registerFunction(core: Core, conn: Connection, head: Head, out: 
   });
   conn.functions.add(function_id);
   if (claim === "taken") {
-    out.push(note("a built-in function id cannot be claimed", { worker_id: conn.id, function_id, code: "function_owned" }));
+    noteRefusal(conn, now, "a built-in function id cannot be claimed", { function_id, code: "function_owned" }, out);
     return;
   }
   out.push({ type: "functions", added: [function_id], removed: [] });
@@ -51,17 +64,17 @@ export function unregisterFunction(core: Core, conn: Connection, head: Head, out
   if (left === "moved") out.push({ type: "functions", added: [id], removed: [] });
 }
 
-export function registerTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+export function registerTriggerType(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
   const id = text(head, "id");
   if (id === undefined) return;
   if (!conn.types.has(id) && conn.types.size >= core.limits.max_triggers) {
-    out.push(note("the connection has too many trigger types", { worker_id: conn.id, trigger_type: id, code: "quota_exceeded" }));
+    noteRefusal(conn, now, "the connection has too many trigger types", { trigger_type: id, code: "quota_exceeded" }, out);
     return;
   }
   const { trigger_request_format, call_request_format } = head;
   const info = { id, description: text(head, "description") ?? "", trigger_request_format, call_request_format };
   if (core.triggers.provide(conn.id, info, out)) conn.types.add(id);
-  else out.push(note("a built-in trigger type cannot be claimed", { worker_id: conn.id, trigger_type: id }));
+  else noteRefusal(conn, now, "a built-in trigger type cannot be claimed", { trigger_type: id }, out);
 }
 
 export function unregisterTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
@@ -69,7 +82,7 @@ export function unregisterTriggerType(core: Core, conn: Connection, head: Head, 
   if (id !== undefined && conn.types.delete(id)) core.triggers.unprovide(conn.id, id, out);
 }
 
-function sendRefusal(
+export function sendRefusal(
   conn: string,
   about: { id: string; trigger_type: string; function_id: string },
   error: ErrorBody,
@@ -94,7 +107,7 @@ function bindingObjection(core: Core, conn: Connection, wanted: BindingData): Er
   return core.access.refuseBinding(wanted, { origin, direct: false, kind: conn.kind });
 }
 
-export function registerTrigger(core: Core, conn: Connection, head: Head, out: Effect[]): void {
+export function registerTrigger(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
   const id = text(head, "id");
   if (id === undefined) return;
   const trigger_type = text(head, "trigger_type") ?? "";
@@ -114,6 +127,9 @@ export function registerTrigger(core: Core, conn: Connection, head: Head, out: E
   if (typeof held === "string" && held !== conn.id) core.connections.get(held)?.bindings.delete(id);
   conn.bindings.add(id);
   core.triggers.bind(binding, out);
+  if (core.triggers.isProvided(trigger_type)) return;
+  const about = { trigger_id: id, trigger_type, function_id, code: "trigger_type_not_found" };
+  noteRefusal(conn, now, "a trigger waits: nobody on the bus provides its type now", about, out);
 }
 
 /** Removes a binding that the connection owns, or that nobody owns. */
@@ -137,7 +153,8 @@ export function triggerResult(core: Core, conn: Connection, head: Head, out: Eff
   if (binding === undefined || error === undefined || error === null) return;
   if (core.triggers.provider(binding.trigger_type)?.conn !== conn.id) return;
   core.triggers.park(binding.id);
-  if (binding.worker_id !== null) sendRefusal(binding.worker_id, binding, error as ErrorBody, out);
+  const body = boundedError(typeof error === "object" ? (error as Head) : { message: String(error) });
+  if (binding.worker_id !== null) sendRefusal(binding.worker_id, binding, body, out);
 }
 
 /** A built-in type refused a binding: it is forgotten and its owner is told. */

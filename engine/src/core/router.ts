@@ -1,14 +1,19 @@
 // Takes one frame of one connection and says what to do about it. Pure but for its own tables; never throws for what a peer sends.
+import type { ErrorBody } from "@iii/sdk";
 import { type Action, decodeFrame } from "@iii/sdk/protocol";
-import { answer, call, cancel } from "./calls.ts";
+import { BOUNDS, boundedError, headFault, printable } from "./bounds.ts";
+import { call } from "./calls.ts";
 import type { Connection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect, Outcome } from "./effects.ts";
+import { answer, cancel } from "./endings.ts";
 import { reattach } from "./lifecycle.ts";
+import { noteRefusal } from "./notes.ts";
 import {
   registerFunction,
   registerTrigger,
   registerTriggerType,
+  sendRefusal,
   text,
   triggerResult,
   unregisterFunction,
@@ -29,11 +34,11 @@ const HANDLERS: Readonly<Record<string, ((frame: Incoming) => void) | undefined>
   invokefunction: onInvoke,
   invocationresult: onResult,
   cancel: ({ core, conn, head, now, out }) => cancel(core, conn.calls.get(text(head, "invocation_id") ?? ""), now, out),
-  registerfunction: ({ core, conn, head, out }) => registerFunction(core, conn, head, out),
+  registerfunction: ({ core, conn, head, now, out }) => registerFunction(core, conn, head, now, out),
   unregisterfunction: ({ core, conn, head, out }) => unregisterFunction(core, conn, head, out),
-  registertriggertype: ({ core, conn, head, out }) => registerTriggerType(core, conn, head, out),
+  registertriggertype: ({ core, conn, head, now, out }) => registerTriggerType(core, conn, head, now, out),
   unregistertriggertype: ({ core, conn, head, out }) => unregisterTriggerType(core, conn, head, out),
-  registertrigger: ({ core, conn, head, out }) => registerTrigger(core, conn, head, out),
+  registertrigger: ({ core, conn, head, now, out }) => registerTrigger(core, conn, head, now, out),
   unregistertrigger: ({ core, conn, head, out }) => void unregisterTrigger(core, conn, text(head, "id"), out),
   triggerregistrationresult: ({ core, conn, head, out }) => triggerResult(core, conn, head, out),
   reattach: ({ core, conn, head, out }) => reattach(core, conn, head, out),
@@ -48,19 +53,27 @@ export function route(core: Core, conn: Connection, bytes: Uint8Array, now: numb
     const { head, payload } = decodeFrame(bytes);
     const type = text(head, "type") ?? "";
     const handler = Object.hasOwn(HANDLERS, type) ? HANDLERS[type] : undefined;
-    if (handler === undefined) warnOnce(conn, `frames of type '${type.slice(0, 64)}' are not known`, out);
-    else handler({ core, conn, head, payload, now, out });
+    const refused = handler === undefined ? undefined : headFault(type, head, bytes.length - (payload?.length ?? 0));
+    const frame = { core, conn, head, payload, now, out };
+    if (handler === undefined) noteRefusal(conn, now, `frames of type '${printable(type.slice(0, 64))}' are not known`, {}, out);
+    else if (refused === undefined) handler(frame);
+    else refuseHead(frame, type, refused);
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : "the frame is unreadable";
-    warnOnce(conn, message, out);
+    noteRefusal(conn, now, message, {}, out);
     answerUnreadable(conn, bytes, message, out);
   }
 }
 
-function warnOnce(conn: Connection, message: string, out: Effect[]): void {
-  if (conn.warned) return;
-  conn.warned = true;
-  out.push({ type: "note", level: "warn", message, fields: { worker_id: conn.id, name: conn.announced?.name } });
+/** A head that carries too much is said to whoever waits for an answer, and noted. */
+function refuseHead({ conn, head, now, out }: Incoming, type: string, error: ErrorBody): void {
+  const id = text(head, type === "registertrigger" ? "id" : "invocation_id");
+  const function_id = text(head, "function_id") ?? "";
+  const shown = printable(type === "registerfunction" ? (text(head, "id") ?? "") : function_id);
+  noteRefusal(conn, now, `a frame of type '${type}' was refused: ${error.message}`, { code: error.code, function_id: shown }, out);
+  if (id === undefined) return;
+  if (type === "invokefunction") answerError(conn, id, function_id, error, out);
+  if (type === "registertrigger") sendRefusal(conn.id, { id, trigger_type: text(head, "trigger_type") ?? "", function_id }, error, out);
 }
 
 /** A call that cannot be read but shows its id gets an answer instead of its caller's timeout. */
@@ -70,9 +83,13 @@ function answerUnreadable(conn: Connection, bytes: Uint8Array, message: string, 
   if (id !== undefined && /"type"\s*:\s*"invokefunction"/.test(start)) refuseFrame(conn, id, "", message, out);
 }
 
-function refuseFrame(conn: Connection, invocation_id: string, function_id: string, message: string, out: Effect[]): void {
-  const head = { type: "invocationresult", invocation_id, function_id, error: { code: "invalid_frame", message } };
+function answerError(conn: Connection, invocation_id: string, function_id: string, error: ErrorBody, out: Effect[]): void {
+  const head = { type: "invocationresult", invocation_id, function_id: function_id.slice(0, BOUNDS.name), error };
   out.push({ type: "send", conn: conn.id, from: conn.id, head });
+}
+
+function refuseFrame(conn: Connection, invocation_id: string, function_id: string, message: string, out: Effect[]): void {
+  answerError(conn, invocation_id, function_id, { code: "invalid_frame", message }, out);
 }
 
 function optionalText(head: Record<string, unknown>, key: string): string | undefined {
@@ -84,7 +101,7 @@ function optionalCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-/** The action as far as it is one; `undefined` for a plain call, an error text for an action that cannot be followed. */
+/** Parses `action`: undefined for a plain call, or the reason it is invalid. */
 function actionOf(value: unknown): Action | string | undefined {
   if (value === undefined || value === null) return undefined;
   const { type, queue, delay_ms, dedupe_key } = value as Record<string, unknown>;
@@ -100,11 +117,9 @@ function actionOf(value: unknown): Action | string | undefined {
   };
 }
 
-const MAX_ID = 256;
-
 function callTarget(head: Record<string, unknown>): string | undefined {
   const id = text(head, "function_id");
-  return id !== undefined && id.length <= MAX_ID ? id : undefined;
+  return id !== undefined && id.length <= BOUNDS.name ? id : undefined;
 }
 
 function onInvoke({ core, conn, head, payload, now, out }: Incoming): void {
@@ -112,7 +127,7 @@ function onInvoke({ core, conn, head, payload, now, out }: Incoming): void {
   const function_id = callTarget(head);
   const action = actionOf(head["action"]);
   if (function_id === undefined || typeof action === "string") {
-    const wrong = typeof action === "string" ? action : `'function_id' must be text of 1 to ${MAX_ID} characters`;
+    const wrong = typeof action === "string" ? action : `'function_id' must be text of 1 to ${BOUNDS.name} characters`;
     if (invocation_id !== undefined) refuseFrame(conn, invocation_id, function_id ?? "", wrong, out);
     return;
   }
@@ -144,15 +159,8 @@ function isNull(payload: Uint8Array): boolean {
 function outcomeOf(head: Record<string, unknown>, payload: Uint8Array | undefined): Outcome {
   const { error } = head;
   if (error === undefined || error === null) return payload === undefined || isNull(payload) ? {} : { payload };
-  if (typeof error !== "object") return { error: { code: "invocation_failed", message: String(error) } };
-  const { code, message } = error as Record<string, unknown>;
-  return {
-    error: {
-      ...error,
-      code: typeof code === "string" ? code : "invocation_failed",
-      message: typeof message === "string" ? message : "no message",
-    },
-  };
+  if (typeof error !== "object") return { error: boundedError({ message: String(error) }) };
+  return { error: boundedError(error as Record<string, unknown>) };
 }
 
 function onResult({ core, conn, head, payload, out }: Incoming): void {

@@ -40,6 +40,11 @@ export class Triggers {
     return this.#builtin.has(type);
   }
 
+  /** Whether a binding of this type would be delivered now. */
+  isProvided(type: string): boolean {
+    return this.#builtin.has(type) || this.#providers.has(type);
+  }
+
   provider(type: string): Provider | undefined {
     return this.#providers.get(type)?.at(-1);
   }

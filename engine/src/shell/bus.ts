@@ -1,11 +1,12 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
 import { isUtf8 } from "node:buffer";
-import { type Clock, type Logger, type Random, type Timer, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
+import { type Clock, type Logger, messageOf, type Random, type Timer, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
 import { type FrameParts, frameParts, joinParts } from "@iii/sdk/protocol";
 import { Access } from "../core/access.ts";
-import { call, cancel, expire, settle } from "../core/calls.ts";
+import { call } from "../core/calls.ts";
 import type { Core, CoreLimits } from "../core/core.ts";
 import type { BindingData, Effect, WorkerEvent } from "../core/effects.ts";
+import { cancel, expire, settle, unwritable } from "../core/endings.ts";
 import { Functions } from "../core/functions.ts";
 import { connect, disconnect } from "../core/lifecycle.ts";
 import { Invocations } from "../core/pending.ts";
@@ -219,6 +220,7 @@ export class Bus {
       this.#performUnsafe(effect);
     } catch (thrown) {
       this.#options.log.error({ err: thrown, effect: effect.type }, "an effect failed");
+      if (effect.type === "send") this.#change((out) => unwritable(this.core, effect, messageOf(thrown), out));
     }
   }
 

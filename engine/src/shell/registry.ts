@@ -1,5 +1,6 @@
 // The catalogue's view of the core's tables.
 import { BusError, type Random } from "@iii/sdk";
+import { headFault } from "../core/bounds.ts";
 import type { Core } from "../core/core.ts";
 import type { BindingData, Effect } from "../core/effects.ts";
 import { announce } from "../core/lifecycle.ts";
@@ -8,7 +9,7 @@ import type { FunctionRow, Registry, TypeRow } from "../ports/registry.ts";
 import type { BuiltinTypes } from "./bindings.ts";
 import type { Served } from "./builtin-calls.ts";
 
-/** They stay until they are unregistered: nobody's end takes them along. */
+/** Triggers without an owner live until they are unregistered. */
 const MAX_OWNERLESS = 10_000;
 
 export interface RegistryDeps {
@@ -84,6 +85,8 @@ function withEffects<T>(deps: RegistryDeps, change: (out: Effect[]) => T): T {
 
 /** A built-in type decides at once, so that its refusal is the answer of the call. */
 function bindOwnerless(deps: RegistryDeps, binding: BindingData): BindingData {
+  const fault = headFault("registertrigger", { ...binding }, Number.POSITIVE_INFINITY);
+  if (fault !== undefined) throw new BusError(fault.code, fault.message);
   if (deps.core.triggers.ownerless >= MAX_OWNERLESS) {
     throw new BusError("quota_exceeded", `there are ${MAX_OWNERLESS} triggers that no connection owns; unregister some`);
   }

@@ -1,6 +1,7 @@
 // engine::*: reads of the registry, announcements, ownerless triggers, and the two "available" trigger types.
 import { BusError } from "@iii/sdk";
 import { z } from "zod";
+import { printable } from "../../core/bounds.ts";
 import type { Builtin, EngineHost } from "../../ports/host.ts";
 import type { Announcement } from "../../ports/registry.ts";
 import { Available } from "./available.ts";
@@ -19,7 +20,6 @@ import {
 } from "./rows.ts";
 
 const OWNER = "iii-engine-functions";
-const TEXT_LENGTH = 280;
 
 export function catalogueBuiltin(): Builtin {
   return {
@@ -141,7 +141,7 @@ function listWorkers(host: EngineHost, started_at: number, filter: WorkerFilter)
 /** What a worker says about itself ends up on people's screens: no control or direction-changing characters, and not endless. */
 function shown(text: string | null | undefined): string | undefined {
   if (text === null || text === undefined) return undefined;
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "").slice(0, TEXT_LENGTH);
+  return printable(text);
 }
 
 function installWorkers(host: EngineHost, started_at: number): void {

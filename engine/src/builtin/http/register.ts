@@ -1,5 +1,6 @@
 // The http built-in: routes bound by workers, static mounts, /healthz and the status page. It answers values; sockets are the listener's.
 import { toBusError } from "@iii/sdk";
+import { BOUNDS } from "../../core/bounds.ts";
 import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
 import { checkDepth } from "../depth.ts";
 import { type HealthReport, HttpTrigger, httpStatic } from "./contract.ts";
@@ -137,7 +138,9 @@ async function run(visit: Visit): Promise<{ response: HttpResponse; over?: Excha
 
 async function answerRoute(host: EngineHost, settings: Settings, request: HttpRequest, match: Match): Promise<HttpResponse> {
   const route = match.route.config.api_path;
-  const baggage = request.headers["baggage"];
+  // What a client of HTTP sends beside its request must not cost it the answer.
+  const sent = request.headers["baggage"];
+  const baggage = sent !== undefined && sent.length > BOUNDS.baggage ? undefined : sent;
   const span = host.tracer.start(`${request.method} ${route}`, {
     kind: "server",
     traceparent: request.headers["traceparent"],

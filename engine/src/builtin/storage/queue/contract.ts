@@ -1,23 +1,25 @@
 // Queues: work that is accepted once it is on disk and delivered at least once. Named queues come from `config.yaml`; topics fan out.
 import { defineFunction } from "@iii/sdk";
 import { z } from "zod";
+import { BOUNDS } from "../../../core/bounds.ts";
 
+const Name = z.string().min(1).max(BOUNDS.name);
 const Origin = z.enum(["agent", "worker", "browser", "engine"]);
 
 export const queueEnqueue = defineFunction({
   id: "engine::queue::enqueue",
   about: "Put one message on a named queue. Answers when it is durable.",
   input: z.object({
-    queue: z.string().min(1),
-    function_id: z.string().min(1),
+    queue: Name,
+    function_id: Name,
     data: z.unknown(),
-    messageReceiptId: z.string().optional(),
-    traceparent: z.string().nullish(),
-    baggage: z.string().nullish(),
+    messageReceiptId: z.string().max(BOUNDS.name).optional(),
+    traceparent: z.string().max(BOUNDS.name).nullish(),
+    baggage: z.string().max(BOUNDS.baggage).nullish(),
     origin: Origin.optional(),
     delay_ms: z.int().nonnegative().optional(),
     /** While a message with this key waits in or runs from this queue, another one is not added. */
-    dedupe_key: z.string().optional(),
+    dedupe_key: z.string().max(1_024).optional(),
   }),
   /** The receipt of the message that is on the queue: an older one's when `dedupe_key` matched it. */
   output: z.object({ messageReceiptId: z.string() }),
@@ -43,7 +45,7 @@ export const queueDiscardMessage = byName("Drop one dead message; `redriven` cou
 export const durablePublish = defineFunction({
   id: "iii::durable::publish",
   about: "Give every durable subscriber of a topic a copy; kept for the first subscriber when there is none yet.",
-  input: z.object({ topic: z.string(), data: z.unknown() }),
+  input: z.object({ topic: z.string().max(BOUNDS.name), data: z.unknown() }),
   /** No result. */
   output: z.unknown(),
 });
@@ -97,7 +99,7 @@ export const queueDlqMessages = defineFunction({
 
 /** Config of a `durable:subscriber` trigger. */
 export const DurableSubscriberConfig = z.object({
-  topic: z.string().min(1).optional(),
+  topic: Name.optional(),
   condition_function_id: z.string().optional(),
   queue_config: z
     .object({

@@ -1,6 +1,7 @@
 // state::*: values under (scope, key), each write with a store-wide rising revision.
 import { defineFunction } from "@iii/sdk";
 import { z } from "zod";
+import { BOUNDS } from "../../../core/bounds.ts";
 
 /** Names are kept as UTF-8: half a surrogate pair would come back as another name. */
 const wellFormed = (text: string): boolean => text.isWellFormed();
@@ -85,18 +86,18 @@ export const TransactWrite = z.object({
   ops: z.array(StateOp).optional(),
 });
 export const TransactEnqueue = z.object({
-  queue: z.string().min(1),
-  function_id: z.string().min(1),
+  queue: z.string().min(1).max(BOUNDS.name),
+  function_id: z.string().min(1).max(BOUNDS.name),
   data: z.unknown(),
   delay_ms: z.int().nonnegative().optional(),
   /** While a message with this key waits in or runs from this queue, another one is not added. */
-  dedupe_key: z.string().optional(),
+  dedupe_key: z.string().max(1_024).optional(),
   /** Trace context to deliver under, instead of the caller's: a turn's steps stay children of the turn's own span. */
-  traceparent: z.string().optional(),
-  baggage: z.string().optional(),
+  traceparent: z.string().max(BOUNDS.name).optional(),
+  baggage: z.string().max(BOUNDS.baggage).optional(),
 });
 /** The name of a stream, a group or an item. */
-export const StreamPart = z.string().min(1).refine(wellFormed, "must be well-formed Unicode");
+export const StreamPart = z.string().min(1).max(1_024).refine(wellFormed, "must be well-formed Unicode");
 export const TransactEvent = z.object({
   stream_name: StreamPart,
   group_id: StreamPart,
