@@ -29,6 +29,7 @@ export interface Provider {
 export interface Request {
   readonly function_id: string;
   readonly payload: unknown;
+  readonly timeoutMs?: number;
   readonly action?: { type: "void" } | { type: "enqueue"; queue: string };
 }
 
@@ -63,7 +64,7 @@ interface Channel {
 }
 
 /** A published client of Node; they differ in where their channels come from. */
-function published(sdk: Omit<Client, "openChannel">, channelOf: () => Promise<Channel>): Client {
+function published(sdk: NodeClient, channelOf: () => Promise<Channel>): Client {
   return {
     registerFunction: (id, handler) => sdk.registerFunction(id, handler),
     registerTrigger: (trigger) => sdk.registerTrigger(trigger),
@@ -86,13 +87,19 @@ function published(sdk: Omit<Client, "openChannel">, channelOf: () => Promise<Ch
   };
 }
 
+/** A published client as it is, its channels left out. */
+export type NodeClient = Omit<Client, "openChannel">;
+
+/** Dials again soon, so that no test waits for it. */
+const SOON = { reconnectionConfig: { initialDelayMs: 20, maxDelayMs: 50 } };
+
 function node022(url: string): Client {
-  const sdk = registerWorker(url);
+  const sdk = registerWorker(url, SOON);
   return published(sdk, () => createChannel(sdk));
 }
 
 function node011(url: string): Client {
-  const sdk = registerWorkerOf011(url);
+  const sdk = registerWorkerOf011(url, SOON);
   return published(sdk, () => sdk.createChannel());
 }
 
@@ -102,14 +109,14 @@ export interface Generation {
   readonly name: string;
   /** Whether `engine::triggers::list` gives it instances, as its generation knows it. */
   readonly listsInstances: boolean;
-  /** Whether it tells a provider that a binding has ended. */
-  readonly hearsUnbinding: boolean;
+  /** Whether it takes in what the engine says of bindings later: their end, their refusal. */
+  readonly hearsOfBindings: boolean;
   connect(url: string): Client;
 }
 
 export const NODE: readonly Generation[] = [
-  { name: "node 0.22.1", listsInstances: false, hearsUnbinding: true, connect: node022 },
-  { name: "node 0.11.6", listsInstances: true, hearsUnbinding: false, connect: node011 },
+  { name: "node 0.22.1", listsInstances: false, hearsOfBindings: true, connect: node022 },
+  { name: "node 0.11.6", listsInstances: true, hearsOfBindings: false, connect: node011 },
 ];
 
 export const GENERATIONS: readonly Generation[] = [
@@ -117,13 +124,13 @@ export const GENERATIONS: readonly Generation[] = [
   {
     name: "browser 0.22",
     listsInstances: false,
-    hearsUnbinding: true,
+    hearsOfBindings: true,
     connect: (url) => new BrowserClient(url, ORIGIN, { announces: true }),
   },
   {
     name: "browser 0.11",
     listsInstances: false,
-    hearsUnbinding: true,
+    hearsOfBindings: true,
     connect: (url) => new BrowserClient(url, ORIGIN, { announces: false }),
   },
 ];
@@ -140,13 +147,14 @@ export interface Suite {
 
 const QUEUES = { single: { concurrency: 1 }, grouped: { type: "fifo", message_group_field: "group_id" } };
 
-/** An engine with a client of this generation on it; both end with the test. */
-export async function suite(generation: Generation): Promise<Suite> {
+/** An engine with a client of this generation on it, dialled `via` another address when one is given; all end with the test. */
+export async function suite(generation: Generation, via: (url: string) => Promise<string> = async (url) => url): Promise<Suite> {
   process.env["OTEL_ENABLED"] = "false";
   const bench = await httpBench({}, [ORIGIN], QUEUES);
+  const url = await via(bench.busUrl);
   const clients: Client[] = [];
   const client = () => {
-    const one = generation.connect(bench.busUrl);
+    const one = generation.connect(url);
     clients.push(one);
     return one;
   };
