@@ -134,10 +134,15 @@ export function defineProvider<W extends z.ZodType, S, C extends ProviderSetting
     config: spec.config,
     register(on, context) {
       const { iii, clock, log } = context;
-      const models = modelBook({ iii, clock, log, provider: spec.name, models: spec.models });
+      const known = spec.models.map((model) => ({ needs_key: (spec.credential ?? "required") === "required", ...model }));
+      const models = modelBook({ iii, clock, log, provider: spec.name, models: known });
       const transport = options.transport?.(context) ?? fetchTransport();
       const provider = new Provider(spec, context, transport, models);
-      on(providerStream(spec.name), ({ writer_ref, ...request }, call) => provider.stream(iii.openWriter(writer_ref), request, call));
+      // The function itself names its models too: without a catalogue that is where a page reads what can run.
+      const stream = providerStream(spec.name);
+      on({ ...stream, metadata: { ...stream.metadata, models: known } }, ({ writer_ref, ...request }, call) =>
+        provider.stream(iii.openWriter(writer_ref), request, call),
+      );
       on(providerComplete(spec.name), (request, call) => provider.answer(request, call.signal, nowhere()));
       return { ready: () => models.announce(), stop: () => models.stop() };
     },

@@ -37,6 +37,7 @@ export function Transcript({ store }: { store: SessionStore }) {
         onKeyUp={onRegion}
         onPointerUp={onRegion}
       >
+        {!store.loaded.value && view.entries.length === 0 && <p class="empty">Opening the session…</p>}
         {empty && <Welcome store={store} />}
         {view.entries.filter(hasStarted).map((entry) => (
           <MessageView key={entry.key} entry={entry} view={view} store={store} />
