@@ -1,6 +1,6 @@
 // A real browser on the console of one stack. Whatever it logs, fails to load or asks of another origin is kept for the test to judge.
 import chromium from "@sparticuz/chromium";
-import { type Browser, type Page, chromium as playwright } from "playwright-core";
+import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from "playwright-core";
 
 export interface ConsolePage extends AsyncDisposable {
   readonly page: Page;
@@ -11,13 +11,13 @@ export interface ConsolePage extends AsyncDisposable {
 }
 
 /** Opens the console at `path`, in a browser of its own that ends with it. */
-export async function openConsole(httpUrl: string, path = "/"): Promise<ConsolePage> {
+export async function openConsole(httpUrl: string, path = "/", options: BrowserContextOptions = {}): Promise<ConsolePage> {
   const browser: Browser = await playwright.launch({
     executablePath: await chromium.executablePath(),
     args: chromium.args,
     headless: true,
   });
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
   const errors: string[] = [];
   const foreign: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));

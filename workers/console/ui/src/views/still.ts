@@ -8,14 +8,20 @@ const LOOK_MS = 100;
 /** Smaller moves are rounding. */
 const NEAR_PX = 2;
 
-/** Tells, at a click, whether `node` has stood still, and the window has had the focus, for long enough. */
+/** Tells, at a click, whether `node` has stood still, and the window has had the focus, for long enough. `data-still` shows it. */
 export function useStill(node: RefObject<HTMLElement | null>): () => boolean {
   const place = useRef({ top: 0, left: 0, since: performance.now() });
-  const look = () => {
-    const at = node.current?.getBoundingClientRect();
+  const look = (): boolean => {
+    const now = performance.now();
+    const { current } = node;
+    if (current === null) return false;
+    const at = current.getBoundingClientRect();
     const { top, left } = place.current;
-    if (at === undefined || (Math.abs(at.top - top) < NEAR_PX && Math.abs(at.left - left) < NEAR_PX)) return;
-    place.current = { top: at.top, left: at.left, since: performance.now() };
+    const moved = Math.abs(at.top - top) >= NEAR_PX || Math.abs(at.left - left) >= NEAR_PX;
+    if (moved) place.current = { top: at.top, left: at.left, since: now };
+    const still = now - place.current.since >= DEAF_MS;
+    current.dataset["still"] = String(still);
+    return still;
   };
   useLayoutEffect(() => {
     const back = () => {
@@ -29,8 +35,5 @@ export function useStill(node: RefObject<HTMLElement | null>): () => boolean {
       window.removeEventListener("focus", back);
     };
   }, []);
-  return () => {
-    look();
-    return performance.now() - place.current.since >= DEAF_MS;
-  };
+  return look;
 }
