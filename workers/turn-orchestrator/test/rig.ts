@@ -31,6 +31,13 @@ export const call = (fn: string, payload: unknown = {}, id = `call_${fn.replaceA
 });
 export const user = (value: string): AgentMessage => ({ role: "user", content: [text(value)], timestamp: 1 });
 
+/** Containers inside each other, lists and objects in turn. */
+export function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = level % 2 === 0 ? [value] : { a: value };
+  return value;
+}
+
 type Spoken = Exclude<Reply, "cut" | "hang">;
 
 function stopOf(reply: Spoken): AssistantMessage["stop_reason"] {
@@ -108,7 +115,7 @@ export interface Start {
 export function tools() {
   const ledger: Start[] = [];
   let cancelled = 0;
-  const input = z.looseObject({});
+  const input = z.unknown();
   const fn = (name: string, extra: { effect?: "none" | "idempotent"; parallel?: boolean } = {}) =>
     defineFunction({ id: `t::${name}`, about: "A tool.", input, output: z.unknown(), ...extra });
   const note = (c: Call, args: unknown): void => {
@@ -139,7 +146,8 @@ export function tools() {
         note(c, args);
         return { content: [text("bye")], details: {}, terminate: true };
       });
-      on(fn("big"), ({ size }) => "x".repeat(typeof size === "number" ? size : 600_000));
+      on(fn("big"), (args) => "x".repeat(z.object({ size: z.number().default(600_000) }).parse(args).size));
+      on(fn("deep"), (args) => nested(z.object({ levels: z.number() }).parse(args).levels));
       on(fn("slow"), async (args, c) => {
         note(c, args);
         await new Promise<void>((resolve) => {

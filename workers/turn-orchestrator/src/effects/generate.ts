@@ -1,9 +1,9 @@
 // Asks the model once: opens a channel, has the provider write into it, shows the deltas, and gives the one message it ends with.
 // Changes nothing durable. A stream that ends without its terminal frame is an error, whatever was said before.
 import { type AssistantMessage, AssistantMessageEvent, providerStream } from "@iii/contracts";
-import { unstorable } from "@iii/contracts/storable";
+import { CONTENT_DEPTH, unstorable } from "@iii/contracts/storable";
 import { wellFormed } from "@iii/contracts/well-formed";
-import { BusError, type ChannelReader, sleep, type Timer, toBusError, whenAborted, within } from "@iii/sdk";
+import { BusError, type ChannelReader, isTooDeep, sleep, type Timer, toBusError, whenAborted, within } from "@iii/sdk";
 import type { TranscriptEntry } from "@iii/worker-session/contract";
 import { waitServed } from "../catalogue.ts";
 import type { Deps } from "../deps.ts";
@@ -28,6 +28,9 @@ const TOTAL_MS = 24 * 60 * 60_000;
 /** One answer as JSON. It stands in several rows and events of one commit. */
 const ANSWER_BYTES = 2 * 1024 * 1024;
 
+/** Within a message, arguments stand some levels down. */
+const ARGUMENT_DEPTH = CONTENT_DEPTH - 4;
+
 type Generated = TurnEvent & { type: "generated" };
 /** `vanished`: the provider's process went away before it said anything. */
 type Ended = { message: AssistantMessage; streamed: boolean; vanished: boolean };
@@ -51,10 +54,20 @@ function standIn(
   return { message, streamed: collected.streamed, vanished: false };
 }
 
+/** Arguments that nest too deep to be stored are taken out of their call, which is then answered as one whose arguments did not parse. */
+function shallow(message: AssistantMessage): AssistantMessage {
+  const content = message.content.map((block) =>
+    block.type === "function_call" && isTooDeep(block.arguments, ARGUMENT_DEPTH)
+      ? { ...block, arguments: null, arguments_text: `(left out: it nests more than ${ARGUMENT_DEPTH} levels deep)` }
+      : block,
+  );
+  return { ...message, content };
+}
+
 /** The provider's own last word. One that cannot be stored is an error of that answer; what it does not tell of its cost is estimated. */
 function terminal(ask: Ask, event: AssistantMessageEvent, collected: Collected): Ended | undefined {
   if (event.type !== "done" && event.type !== "error") return undefined;
-  const said = event.type === "done" ? event.message : event.error;
+  const said = shallow(event.type === "done" ? event.message : event.error);
   const fault = unstorable(said, ANSWER_BYTES);
   const message = wellFormed(fault === undefined ? said : unstoredAnswer(said, fault));
   const told = message.usage !== null && message.usage !== undefined;
@@ -150,7 +163,7 @@ async function callProvider(ask: Ask, deps: Deps, signal: AbortSignal, updates: 
   const call = deps.iii.trigger(providerStream(ask.request.provider), { ...requestOf(ask), writer_ref: channel.writerRef }, options).then(
     () => undefined,
     (thrown: unknown) => {
-      why = cancel.signal.aborted ? toBusError(cancel.signal.reason) : toBusError(thrown);
+      why = toBusError(thrown);
     },
   );
   const cancelled = options.signal.aborted ? Promise.resolve() : whenAborted(options.signal);
@@ -164,7 +177,7 @@ async function callProvider(ask: Ask, deps: Deps, signal: AbortSignal, updates: 
   channel.reader.close();
   if (end === undefined) await within(deps.clock, CANCEL_MS, call, () => undefined);
   over.abort("over"); // an explicit reason avoids building a DOMException
-  return { end, why };
+  return { end, why: cancel.signal.aborted ? toBusError(cancel.signal.reason) : why };
 }
 
 async function stream(ask: Ask, deps: Deps, signal: AbortSignal, collected: Collected): Promise<Called> {

@@ -145,7 +145,7 @@ function undecided(function_id: string, why: "expired" | "args_changed" | "unrea
 /** A person's no. The reason is said only when there is one. */
 function refused(function_id: string, { decision, reason }: DecisionRecord): Settled {
   const why = reason === null || reason === "" ? {} : { reason };
-  const told = reason === null || reason === "" ? "." : `: ${reason}`;
+  const told = reason === null || reason === "" ? "" : `: ${reason}`;
   if (decision === "deny") return denied({ denied_by: "user", function_id, ...why }, undefined, `Permission denied by user${told}`);
   const settled = errorResult("aborted", `Function call aborted by user${told}`, { function: function_id, decision: "aborted" });
   return { ...settled, result: { ...settled.result, terminate: true } };
