@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { checkConfig, type WorkerDefinition } from "@iii/sdk";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { bundledWorkers } from "../harness/boot/stack.ts";
+import { bundledWorkers } from "../harness/boot/bundled.ts";
 
 const WORKERS = fileURLToPath(new URL("../workers", import.meta.url));
 

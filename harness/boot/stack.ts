@@ -1,28 +1,23 @@
-// From config.yaml to a plan of processes. Bundled workers are found by their folders; there is no list of them anywhere.
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+// From config.yaml to a plan of processes.
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type EntryProblem, formatFault, type LoadResult, loadConfig, type StackConfig, type WorkerEntry } from "@iii/engine/config";
+import {
+  type EntryProblem,
+  type EntryView,
+  formatFault,
+  type LoadResult,
+  loadConfig,
+  type StackConfig,
+  type WorkerEntry,
+} from "@iii/engine/config";
 import type { Plan, ProcessSpec, WorkerPlan } from "@iii/engine/supervisor";
+import { bundledConfigs, bundledFile, bundledWorkers, lackingParts, REPO } from "./bundled.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-const REPO = fileURLToPath(new URL("../..", import.meta.url));
-const WORKERS = join(REPO, "workers");
 const HOST = fileURLToPath(new URL("./host.ts", import.meta.url));
-
-/** Names of the bundled workers: the folders below `workers/` that have a `src/register.ts`. */
-export function bundledWorkers(folder: string = WORKERS): string[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, "src/register.ts")))
-    .map((entry) => entry.name)
-    .sort();
-}
-
-export function bundledFile(name: string, file: string): string {
-  return join(WORKERS, name, file);
-}
 
 /** The file that a worker's folder starts with: `src/index.ts`, what package.json calls `main`, `index.ts` or `index.js`. */
 function entryFile(folder: string): string | undefined {
@@ -52,7 +47,16 @@ function packageFile(name: string, root: string): string | undefined {
   return undefined;
 }
 
-function entryProblem(entry: WorkerEntry, root: string): EntryProblem | undefined {
+/** A name without any source is a folder of `workers/`, whole; one beside config.yaml is not looked for, but pointed at. */
+function nameProblem({ name }: EntryView, root: string): EntryProblem | undefined {
+  const lacking = lackingParts(name);
+  if (lacking !== undefined) return { key: "name", message: lacking, hint: "sdk/README.md shows a whole one" };
+  const beside = ["workers", "."].map((folder) => join(folder, name)).find((folder) => entryFile(resolve(root, folder)) !== undefined);
+  if (beside === undefined || existsSync(bundledFile(name, ""))) return undefined;
+  return { key: "name", message: `there is no bundled worker '${name}'`, hint: `for the folder beside this file say path: ./${beside}` };
+}
+
+function entryProblem(entry: EntryView, root: string): EntryProblem | undefined {
   if (entry.path !== undefined) {
     const folder = resolve(root, entry.path);
     if (!existsSync(folder))
@@ -63,13 +67,16 @@ function entryProblem(entry: WorkerEntry, root: string): EntryProblem | undefine
   if (entry.package !== undefined && packageFile(entry.package, root) === undefined) {
     return { key: "package", message: `the package '${entry.package}' is not installed`, hint: `pnpm add ${entry.package}` };
   }
-  return undefined;
+  const isNamed = entry.path === undefined && entry.package === undefined && entry.command === undefined && entry.external === undefined;
+  return isNamed ? nameProblem(entry, root) : undefined;
 }
 
-/** Reads and checks a config file against this machine: bundled names, folders and packages. */
+/** Reads and checks a config file against this machine: bundled names and their settings, folders and packages. */
 export async function readStack(path: string, env: Env): Promise<LoadResult> {
   const root = dirname(resolve(path));
-  return loadConfig(path, { env, knownWorkers: bundledWorkers(), checkEntry: (entry) => entryProblem(entry, root) });
+  const knownWorkers = bundledWorkers();
+  const configs = await bundledConfigs(knownWorkers);
+  return loadConfig(path, { env, knownWorkers, configs, checkEntry: (entry) => entryProblem(entry, root) });
 }
 
 /** All faults of a broken config file, one a line. */

@@ -1,7 +1,7 @@
 // `iii start`: the engine, its listeners and every worker that config.yaml names; ends them all in order.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
 import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, type Engine, type Store, upgradeHandler } from "@iii/engine";
@@ -10,10 +10,12 @@ import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/
 import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, supervisorBuiltin } from "@iii/engine/supervisor";
 import { BusError, type Clock, type Logger, systemClock, systemRandom } from "@iii/sdk";
 import { banner } from "./banner.ts";
+import { bundledFile } from "./bundled.ts";
 import { watchConfig } from "./config-file.ts";
+import { openDataFolder } from "./data-folder.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
 import { logLine } from "./log-line.ts";
-import { bundledFile, type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
+import { type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
 
 const BANNER_WAIT_MS = 15_000;
@@ -106,9 +108,9 @@ interface Where {
   plan: Plan | undefined;
 }
 
-async function assemble(options: StartOptions, config: StackConfig, where: Where): Promise<Parts> {
+function assemble(options: StartOptions, config: StackConfig, where: Where): Parts {
   const dataFolder = resolve(where.context.root, config.engine.data);
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  openDataFolder(dataFolder);
   const noted = join(dataFolder, "processes.json");
   const ours = Promise.withResolvers<void>();
   const supervisor = supervisorBuiltin({
@@ -208,7 +210,7 @@ export async function startStack(options: StartOptions): Promise<Stack> {
   const { config, root } = await readConfig(options);
   const built = buildPages(config, options.note);
   const where: Where = { context: { root, url: "", env: options.env }, plan: undefined };
-  const parts = await assemble(options, config, where);
+  const parts = assemble(options, config, where);
   const undo: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();

@@ -50,6 +50,7 @@ const RETRYABLE = {
   // process
   config_invalid: false,
   port_in_use: false,
+  data_in_use: false,
   slow_consumer: true,
   // agent domain
   session_busy: true,

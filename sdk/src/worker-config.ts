@@ -8,6 +8,8 @@ export interface ConfigFault {
   readonly path: readonly (string | number)[];
   /** To stand behind the field's name: `must be a text, not a number`. */
   readonly problem: string;
+  /** The schema knows no such key. */
+  readonly unknown: boolean;
 }
 
 export type ConfigCheck<T> =
@@ -26,11 +28,8 @@ type Path = readonly (string | number)[];
 
 function unknownKey(path: Path, known: readonly string[]): ConfigFault {
   const meant = nearest(String(path.at(-1)), known);
-  if (meant !== undefined) return { path, problem: `is an unknown key; did you mean "${meant}"?` };
-  return {
-    path,
-    problem: known.length === 0 ? "is an unknown key; there are none here" : `is an unknown key; known keys: ${known.join(", ")}`,
-  };
+  const others = known.length === 0 ? "there are none here" : `known keys: ${known.join(", ")}`;
+  return { path, problem: `is an unknown key; ${meant === undefined ? others : `did you mean "${meant}"?`}`, unknown: true };
 }
 
 function unknownInObject(schema: JsonSchema, value: object, path: Path): ConfigFault[] {
@@ -67,7 +66,10 @@ export function checkConfig<C extends z.ZodType>(schema: C, config: unknown): Co
   const parsed = schema.safeParse(value);
   const wrong = parsed.success ? [] : problemsOf(parsed.error).filter(({ issue }) => issue.code !== "unrecognized_keys");
   const faults: ConfigFault[] = [
-    ...wrong.map(({ issue, problem }) => ({ path: issue.path.map((part) => (typeof part === "number" ? part : String(part))), problem })),
+    ...wrong.map(({ issue, problem }) => {
+      const path = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
+      return { path, problem, unknown: false };
+    }),
     ...unknownKeys(known, value, []),
   ];
   if (parsed.success && faults.length === 0) return { ok: true, data: parsed.data };

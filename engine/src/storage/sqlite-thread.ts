@@ -34,7 +34,7 @@ function refusal(thrown: unknown): { code: string; message: string } {
     return { code: "store_corrupt", message: `${file} is damaged (${text}); restore it from a copy, or move it away to start empty` };
   }
   if (primary === FULL) return { code: "store_full", message: `no space left to write ${file}` };
-  if (HELD.has(primary)) return { code: "store_unavailable", message: `${file} is in use: another engine runs on this data folder` };
+  if (HELD.has(primary)) return { code: "data_in_use", message: `${file} is in use: another engine runs on this data folder` };
   return { code: "store_unavailable", message: `${file}: ${text}` };
 }
 

@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { formatFault, parseConfig } from "../../src/config.ts";
 
 const KNOWN = ["shell", "policy", "console"];
+const CONFIGS = new Map([
+  ["policy", z.object({ path: z.string().default("./rules"), limits: z.object({ bytes: z.int().optional() }).optional() })],
+]);
+const checkEntry = (entry: { path?: string | undefined }) =>
+  entry.path === "./missing" ? { key: "path" as const, message: "there is no folder ./missing" } : undefined;
 function faults(text: string, env: Record<string, string> = {}): string[] {
-  const result = parseConfig(text, "config.yaml", { env, knownWorkers: KNOWN });
+  const result = parseConfig(text, "config.yaml", { env, knownWorkers: KNOWN, configs: CONFIGS, checkEntry });
   return result.ok ? [] : result.faults.map(formatFault);
 }
 function config(text: string, env: Record<string, string> = {}) {
@@ -104,4 +110,92 @@ test("a key written twice is refused at its second place", () => {
 test("all faults come in one report, in the order of the file", () => {
   const text = "version: 2\nengine:\n  prot: 1\nworkers:\n  - name: Shell\n";
   expect(faults(text).map((line) => line.split(" ")[0])).toEqual(["config.yaml:1:10", "config.yaml:3:3", "config.yaml:5:11"]);
+});
+
+test.each<[string, Record<string, string>, object]>([
+  ["III_PORT", { III_PORT: "1234" }, { port: 1234, http: { port: 3111 }, data: ".iii" }],
+  ["III_HTTP_PORT", { III_HTTP_PORT: "0" }, { port: 49_134, http: { port: 0 }, data: ".iii" }],
+  ["III_DATA_DIR", { III_DATA_DIR: "007" }, { port: 49_134, http: { port: 3111 }, data: "007" }],
+  ["all three", { III_PORT: "1", III_HTTP_PORT: "2", III_DATA_DIR: "d" }, { port: 1, http: { port: 2 }, data: "d" }],
+  [
+    "empty ones, which set nothing",
+    { III_PORT: "", III_HTTP_PORT: "", III_DATA_DIR: "" },
+    { port: 49_134, http: { port: 3111 }, data: ".iii" },
+  ],
+])("U2 the environment has the last word, in a file without an engine part too: %s", (_title, env, expected) => {
+  expect(config("version: 1\n", env).engine).toMatchObject(expected);
+});
+
+test.each([
+  ["another number", "port: 5000, http: { port: 5001 }, data: elsewhere"],
+  ["a placeholder of another variable", 'port: "${OTHER:-5000}", http: { port: "${OTHER:-5001}" }, data: "${OTHER:-x}"'],
+  ["something else in the engine part", "storage: memory"],
+  ["other keys of http", 'http: { allowed_origins: ["http://a"] }'],
+])("U2 … over what the file says: %s", (_title, engine) => {
+  const env = { III_PORT: "1", III_HTTP_PORT: "2", III_DATA_DIR: "d" };
+  expect(config(`version: 1\nengine: { ${engine} }\n`, env).engine).toMatchObject({ port: 1, http: { port: 2 }, data: "d" });
+});
+
+test.each(["abc", "70000", "-1", "1e3", " 80", "0x10", "80.5"])(
+  "U2 a port '%s' in the environment is a fault of its variable, together with those of the file",
+  (text) => {
+    expect(faults("version: 1\nengine: { prt: 1 }\n", { III_PORT: text })).toEqual([
+      `III_PORT engine.port: '${text}' is not a port; set a whole number from 0 to 65535, or unset it`,
+      'config.yaml:2:11 engine.prt: unknown key; did you mean "port"?',
+    ]);
+  },
+);
+
+test.each([
+  ["a list", "- a\n"],
+  ["a text", "abc\n"],
+  ["an engine part that is a number", "version: 1\nengine: 5\n"],
+  ["an http part that is a list", "version: 1\nengine: { http: [1] }\n"],
+])("U2 a file that is %s stays a fault when the environment sets something", (_title, text) => {
+  expect(faults(text, { III_HTTP_PORT: "0" })[0]).toMatch(/^config\.yaml:\d+:\d+ .*expected object/);
+});
+
+test("U49 a name twice, unknown keys, a missing folder and wrong settings of workers are told in one run", () => {
+  const text = `version: 1
+sesion: 1
+workers:
+  - name: policy
+    config: { pth: x, path: 5, limits: { byte: 1 } }
+  - name: shell
+    rooot: .
+  - name: notes
+    path: ./missing
+  - name: shell
+  - name: polizy
+    enabled: 3
+  - config: {}
+`;
+  expect(faults(text)).toEqual([
+    'config.yaml:2:1 sesion: unknown key; did you mean "version"?',
+    'config.yaml:5:15 workers[0].config.pth: unknown key; did you mean "path"?',
+    "config.yaml:5:29 workers[0].config.path: must be a text, not a number",
+    'config.yaml:5:42 workers[0].config.limits.byte: unknown key; did you mean "bytes"?',
+    "config.yaml:7:5 workers[1].rooot: unknown key; known keys: name, enabled, config, isolate, path, package, command, external, env, restart",
+    "config.yaml:9:11 workers[2].path: there is no folder ./missing",
+    "config.yaml:10:11 workers[3].name: 'shell' is named twice; one entry per worker",
+    "config.yaml:11:11 workers[4].name: there is no bundled worker 'polizy'; did you mean \"policy\"?",
+    expect.stringMatching(/^config\.yaml:12:14 workers\[4\]\.enabled: .*expected boolean/),
+    "config.yaml:13:5 workers[5].name: missing",
+  ]);
+});
+
+test("U49 what replaces a bundled worker has settings of its own", () => {
+  expect(faults("version: 1\nworkers:\n  - { name: policy, command: [x], config: { any: 1 } }\n")).toEqual([]);
+});
+
+test("an unquoted placeholder is told once, and other faults of the syntax beside it", () => {
+  const text =
+    "version: 1\nengine: { port: ${III_PORT:-1}, data: ${D:-x: y} }\nworkers:\n  - { name: shell, config: { root: ${ROOT} } }\n  - [\n";
+  const told = faults(text);
+  expect(told.map((line) => line.split(" ")[0]?.split(":")[1])).toEqual(["2", "4", "6"]);
+  expect(told.filter((line) => line.includes("quote this placeholder"))).toHaveLength(2);
+});
+
+test("a quoted placeholder is not blamed for another fault of its line", () => {
+  expect(faults('version: 1\nengine: { data: "x-${D}" ] }\n').join()).not.toContain("quote this placeholder");
 });

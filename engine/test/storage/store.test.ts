@@ -82,7 +82,7 @@ describe("sqlite store", () => {
     const first = createSqliteStore({ folder: where });
     await first.load();
     const second = createSqliteStore({ folder: where });
-    await expect(second.load()).rejects.toMatchObject({ code: "store_unavailable", message: expect.stringContaining("another engine") });
+    await expect(second.load()).rejects.toMatchObject({ code: "data_in_use", message: expect.stringContaining("another engine") });
     await second.close();
     await first.close();
   });
