@@ -16,6 +16,8 @@ import { Triggers } from "../src/core/triggers.ts";
 
 const { human_only, protected_scopes } = defaultEngineConfig();
 const NOW = 1_000_000;
+/** Dates less monotonic times. */
+const DATES = 5_000_000;
 const text = (raw: Uint8Array | string | undefined) => (raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw);
 
 type Sent = Record<string, unknown> & { payload?: unknown };
@@ -44,6 +46,7 @@ class Rig {
         cancel_grace_ms: 5_000,
         ...limits,
       },
+      dateOf: (at) => at + DATES,
       uuid: () => {
         this.#next += 1;
         return `id-${this.#next}`;
@@ -168,7 +171,7 @@ describe("calls", () => {
       function_id: "a::b",
       metadata: { m: 1 },
       payload: { x: 1, _caller_worker_id: caller },
-      context: { caller, origin: "worker", depth: 0, deadline_ms: NOW + 60_000 },
+      context: { caller, origin: "worker", depth: 0, deadline_ms: DATES + NOW + 60_000, remaining_ms: 60_000 },
     });
     expect(call?.["invocation_id"]).not.toBe("mine");
     rig.send(worker, { type: "invocationresult", invocation_id: call?.["invocation_id"], function_id: "a::b" }, { y: 2 });
@@ -277,7 +280,7 @@ describe("calls", () => {
     for (let depth = 1; depth <= 5; depth += 1) {
       rig.send(worker, { type: "invokefunction", invocation_id: `n${depth}`, function_id: "in::ner", parent, timeout_ms: 9_999 }, {});
       const [call] = rig.take(worker);
-      expect(call?.["context"]).toMatchObject({ depth, deadline_ms: NOW + 500 });
+      expect(call?.["context"]).toMatchObject({ depth, deadline_ms: DATES + NOW + 500, remaining_ms: 500 });
       parent = call?.["invocation_id"];
     }
     rig.send(worker, { type: "invokefunction", invocation_id: "n6", function_id: "in::ner", parent }, {});

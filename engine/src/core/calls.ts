@@ -1,6 +1,6 @@
 // The start of a call: admitted, routed, sent to its executor. Changes the tables it is given and returns effects.
 import type { ErrorBody } from "@iii/sdk";
-import { type Action, encodeFrame, type Origin } from "@iii/sdk/protocol";
+import { type Action, type CallContext, encodeFrame, type Origin } from "@iii/sdk/protocol";
 import { withBaggage } from "./baggage.ts";
 import { type Connection, startRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
@@ -35,7 +35,9 @@ interface Admission {
   readonly origin: Origin;
   readonly direct: boolean;
   readonly depth: number;
+  /** Monotonic ms. */
   readonly deadline: number | null;
+  readonly now: number;
   readonly parent: string | undefined;
 }
 
@@ -57,7 +59,7 @@ function admit(core: Core, request: CallRequest, now: number): Admission {
   const { caller } = request;
   if (caller === null) {
     const { origin = "engine", depth = 0, timeout_ms } = request;
-    return { origin, direct: false, depth, deadline: deadlineOf(core, timeout_ms, null, now), parent: undefined };
+    return { origin, direct: false, depth, deadline: deadlineOf(core, timeout_ms, null, now), now, parent: undefined };
   }
   const parent = request.parent === undefined ? undefined : caller.running.get(request.parent);
   const inherited = parent === undefined ? caller.agent_calls > 0 : parent.origin === "agent";
@@ -67,6 +69,7 @@ function admit(core: Core, request: CallRequest, now: number): Admission {
     direct: marked && !inherited,
     depth: parent === undefined ? 0 : parent.depth + 1,
     deadline: deadlineOf(core, request.timeout_ms, parent?.deadline ?? null, now),
+    now,
     parent: parent?.id,
   };
 }
@@ -160,7 +163,7 @@ function dispatch(core: Core, request: CallRequest, admission: Admission, execut
     function_id,
     ...traceOf({ traceparent, baggage }),
     ...(metadata === undefined ? {} : { metadata }),
-    context: contextOf(request, admission),
+    context: contextOf(core, request, admission),
   };
   const splice = caller === null ? {} : { splice: { key: "_caller_worker_id", value: caller.id } };
   const payload = request.payload ?? NULL_PAYLOAD;
@@ -172,15 +175,17 @@ function notServed(function_id: string): ErrorBody {
   return error("function_not_found", `nobody on the bus serves '${function_id}' now`);
 }
 
-function contextOf(request: CallRequest, { origin, deadline, depth }: Admission) {
-  return { caller: request.caller?.id ?? "engine", origin, deadline_ms: deadline, depth };
+function contextOf(core: Core, request: CallRequest, { origin, deadline, now, depth }: Admission): CallContext {
+  const caller = request.caller?.id ?? "engine";
+  if (deadline === null) return { caller, origin, deadline_ms: null, remaining_ms: null, depth };
+  return { caller, origin, deadline_ms: Math.round(core.dateOf(deadline)), remaining_ms: Math.max(0, Math.round(deadline - now)), depth };
 }
 
 function run(core: Core, request: CallRequest, admission: Admission, out: Effect[]): void {
   const { function_id, payload, metadata, traceparent, baggage } = request;
   const { id } = record(core, request, admission, null);
   const { parent, direct } = admission;
-  const context = contextOf(request, admission);
+  const context = contextOf(core, request, admission);
   const caller = request.caller?.id ?? null;
   out.push({ type: "run", run: { id, function_id, payload, metadata, context, parent, traceparent, baggage, caller, direct } });
 }

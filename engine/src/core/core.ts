@@ -25,6 +25,8 @@ export interface Core {
   readonly invocations: Invocations;
   readonly access: Access;
   readonly limits: CoreLimits;
+  /** The date (ms since the epoch) of a monotonic time: deadlines are kept on the monotonic clock and told as dates. */
+  readonly dateOf: (at: number) => number;
   /** A fresh UUIDv4. */
   readonly uuid: () => string;
 }

@@ -15,7 +15,7 @@ export interface Invocation {
   readonly parent: string | undefined;
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
-  /** ms since the epoch; null = as long as the executor's connection answers. */
+  /** Monotonic ms; null = as long as the executor's connection answers. */
   deadline: number | null;
   cancelled: boolean;
 }

@@ -84,6 +84,7 @@ export class Bus {
       invocations: new Invocations(),
       access,
       limits,
+      dateOf: (at) => clock.now() + at - clock.monotonic(),
       uuid: () => random.uuid(),
     };
     this.#builtinDeps = {
@@ -179,7 +180,7 @@ export class Bus {
   #change(change: (out: Effect[], now: number) => void): void {
     if (this.#dead) return;
     const out: Effect[] = [];
-    change(out, this.#options.clock.now());
+    change(out, this.#options.clock.monotonic());
     this.apply(out);
   }
 
@@ -292,7 +293,7 @@ export class Bus {
         this.#deadline = undefined;
         this.#change((out, now) => expire(this.core, now, out));
       },
-      Math.max(1, next - clock.now()),
+      Math.max(1, next - clock.monotonic()),
     );
     this.#deadline = { at: next, timer };
   }

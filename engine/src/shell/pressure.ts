@@ -42,7 +42,7 @@ export class Pressure {
       this.#options.drop(id);
       return;
     }
-    const full = this.#full.get(id) ?? { wire, paused: new Map(), drained: total - buffered, progress_at: clock.now() };
+    const full = this.#full.get(id) ?? { wire, paused: new Map(), drained: total - buffered, progress_at: clock.monotonic() };
     this.#full.set(id, full);
     if (from !== undefined && from.id !== id && !full.paused.has(from.id)) {
       full.paused.set(from.id, from.wire);
@@ -85,7 +85,7 @@ export class Pressure {
 
   #check(): void {
     const { clock, max_buffered_bytes, slow_consumer_ms } = this.#options;
-    const now = clock.now();
+    const now = clock.monotonic();
     for (const [id, full] of [...this.#full]) {
       const { buffered } = full.wire;
       const drained = (this.#sent.get(id) ?? 0) - buffered;

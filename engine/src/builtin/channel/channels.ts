@@ -70,7 +70,7 @@ export class Channels implements ChannelMaker {
     const { random, clock } = this.#host;
     const id = random.uuid();
     const limit = Math.min(MAX_FRAMES, Math.max(1, Math.trunc(frames)));
-    const pipe = new Pipe({ limit, created_at: clock.now(), done: () => void this.#open.delete(id) });
+    const pipe = new Pipe({ limit, created_at: clock.monotonic(), done: () => void this.#open.delete(id) });
     const channel = { id, key: random.uuid(), pipe };
     this.#open.set(id, channel);
     this.#timer ??= clock.setTimer(() => this.#sweep(), SWEEP_MS);
@@ -82,14 +82,14 @@ export class Channels implements ChannelMaker {
     if (this.#host === undefined) return;
     const { clock } = this.#host;
     this.#open.set(channel.id, { ...channel, pipe: this.#over });
-    this.#ended.push({ id: channel.id, at: clock.now() });
+    this.#ended.push({ id: channel.id, at: clock.monotonic() });
     this.#endTimer ??= clock.setTimer(() => this.#forgetEnded(), ENDED_MS);
   }
 
   #forgetEnded(): void {
     const host = this.#host;
     if (host === undefined) return;
-    const young = host.clock.now() - ENDED_MS;
+    const young = host.clock.monotonic() - ENDED_MS;
     const kept = this.#ended.findIndex(({ at }) => at > young);
     for (const { id } of this.#ended.splice(0, kept === -1 ? this.#ended.length : kept)) this.#open.delete(id);
     this.#endTimer = this.#ended.length === 0 ? undefined : host.clock.setTimer(() => this.#forgetEnded(), ENDED_MS);
@@ -99,7 +99,7 @@ export class Channels implements ChannelMaker {
     const host = this.#host;
     if (host === undefined) return;
     for (const { id, pipe } of [...this.#open.values()]) {
-      if (pipe.met || host.clock.now() - pipe.created_at < UNUSED_MS) continue;
+      if (pipe.met || host.clock.monotonic() - pipe.created_at < UNUSED_MS) continue;
       this.#open.delete(id);
       pipe.end("the channel was not used in time");
     }

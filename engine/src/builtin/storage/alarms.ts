@@ -1,7 +1,7 @@
-// Wall-clock alarms on top of elapsed-time timers: a clock that jumps is noticed within a minute.
+// Wake-ups at a monotonic time, however far away: a timer of the system takes 24 days at most.
 import type { Clock, Timer } from "@iii/sdk";
 
-const CHUNK_MS = 60_000;
+const CHUNK_MS = 86_400_000;
 
 export class Alarms {
   readonly #clock: Clock;
@@ -12,14 +12,14 @@ export class Alarms {
     this.#clock = clock;
   }
 
-  /** Runs `then` once the wall clock shows `until`, and never after `stop`. */
+  /** Runs `then` once the monotonic clock shows `until`, and never after `stop`. */
   at(until: number, then: () => void): void {
-    const left = until - this.#clock.now();
+    const left = until - this.#clock.monotonic();
     const timer = this.#clock.setTimer(
       () => {
         this.#timers.delete(timer);
         if (this.#stopped) return;
-        if (this.#clock.now() < until) this.at(until, then);
+        if (this.#clock.monotonic() < until) this.at(until, then);
         else then();
       },
       Math.min(left, CHUNK_MS),

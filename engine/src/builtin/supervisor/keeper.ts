@@ -90,7 +90,7 @@ class ProcessKeeper implements Keeper {
     this.#timer?.cancel();
     const { clock, spawner, spec, events } = this.#options;
     this.state = "running";
-    this.#startedAt = clock.now();
+    this.#startedAt = clock.monotonic();
     const child = spawner.spawn(spec, {
       exit: (info) => this.#ended(exitReason(info)),
       line: (stream, text) => this.#line(stream, text),
@@ -156,7 +156,7 @@ class ProcessKeeper implements Keeper {
       this.state = "ended";
       return;
     }
-    const now = clock.now();
+    const now = clock.monotonic();
     this.#streak = now - this.#startedAt >= CRASH_WINDOW_MS ? 1 : this.#streak + 1;
     this.#crashes = [...this.#crashes.filter((at) => now - at < CRASH_WINDOW_MS), now];
     const next = nextStart(this.#crashes, this.#streak, now, restart.backoff_ms);

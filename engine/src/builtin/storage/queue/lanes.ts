@@ -15,7 +15,7 @@ export type Obstacle = { type: "backoff"; until: number } | { type: "unserved"; 
 
 export interface LaneRules {
   obstacle(head: Message): Obstacle | undefined;
-  /** Asks to call `wake(lane)` at this wall-clock time. */
+  /** Asks to call `wake(lane)` at this monotonic time. */
   wakeAt(until: number, lane: Lane): void;
   start(lane: Lane, head: Message): void;
 }
@@ -52,7 +52,7 @@ export class Lanes {
     this.#pump();
   }
 
-  /** The backoff of a lane's head is over, as far as the clock knows. */
+  /** The backoff of a lane's head is over. */
   wake(lane: Lane): void {
     if (lane.state !== "backoff") return;
     lane.state = "idle";

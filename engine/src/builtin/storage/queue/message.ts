@@ -14,10 +14,10 @@ export interface Message {
   readonly dedupe_key: string | undefined;
   readonly cause: Cause;
   readonly created_at: number;
-  /** Wall-clock ms before which a delayed message is not due. */
+  /** The date at which a delayed message is due, for a later run of the engine: this run counts on the monotonic clock. */
   readonly due_at: number;
   attempts: number;
-  /** Wall-clock ms before which the next attempt is not made. */
+  /** The date before which the next attempt is not made, likewise. */
   retry_at: number;
 }
 

@@ -2,7 +2,7 @@
 // a message is delivered only after the commit that brought it.
 import { type BusError, redactText, toBusError } from "@iii/sdk";
 import { Alarms } from "../alarms.ts";
-import { backoff } from "../backoff.ts";
+import { backoff, MAX_BACKOFF_MS } from "../backoff.ts";
 import type { Cause } from "../cause.ts";
 import { type Batch, type Ledger, seqKey } from "../ledger.ts";
 import { type Lane, Lanes, type Obstacle } from "./lanes.ts";
@@ -34,6 +34,8 @@ export class Queue {
   readonly #dead = new Map<string, DeadMessage>();
   readonly #dedupe = new Map<string, Message>();
   readonly #interruptions = new Map<string, number>();
+  /** Monotonic times before which messages do not run, by key. */
+  readonly #waits = new Map<string, number>();
   readonly #alarms: Alarms;
   #stopped = false;
 
@@ -79,6 +81,10 @@ export class Queue {
   /** Puts back what the store had. Call for messages in order of their keys, then `open` the flow with `served` events. */
   restore(message: Message): void {
     this.#remember(message);
+    const now = this.#deps.host.clock.now();
+    // The clock may have been set since: no wait becomes longer than it was meant to be.
+    const delay = Math.min(message.due_at - now, message.due_at - message.created_at);
+    this.#wait(message, Math.max(delay, Math.min(message.retry_at - now, MAX_BACKOFF_MS)));
     this.#admit(message);
   }
   restoreDead(message: DeadMessage): void {
@@ -112,6 +118,7 @@ export class Queue {
       attempts: 0,
       retry_at: 0,
     };
+    this.#wait(message, input.delay_ms ?? 0);
     this.#insert(batch, message);
     return message.receipt;
   }
@@ -171,6 +178,7 @@ export class Queue {
 
   #forget(message: Message): void {
     this.#live.delete(message.key);
+    this.#waits.delete(message.key);
     this.#interruptions.delete(message.key);
     if (message.dedupe_key !== undefined && this.#dedupe.get(message.dedupe_key) === message) this.#dedupe.delete(message.dedupe_key);
   }
@@ -178,13 +186,26 @@ export class Queue {
   /** A delayed message joins its lane when it is due, so that it never holds up its group. */
   #admit(message: Message): void {
     if (this.#stopped || !this.#live.has(message.key)) return;
-    if (message.due_at > this.#deps.host.clock.now()) this.#alarms.at(message.due_at, () => this.#admit(message));
+    const until = this.#waits.get(message.key);
+    if (until !== undefined && until > this.#deps.host.clock.monotonic()) this.#alarms.at(until, () => this.#admit(message));
     else this.#lanes.add(message);
+  }
+
+  #wait(message: Message, ms: number): void {
+    if (ms > 0) this.#waits.set(message.key, this.#deps.host.clock.monotonic() + ms);
+    else this.#waits.delete(message.key);
+  }
+
+  /** Not before `ms` from now; noted as a date for a later run. */
+  #retryIn(message: Message, ms: number): void {
+    message.retry_at = this.#deps.host.clock.now() + ms;
+    this.#wait(message, ms);
   }
 
   #obstacle(head: Message): Obstacle | undefined {
     const { host } = this.#deps;
-    if (head.retry_at > host.clock.now()) return { type: "backoff", until: head.retry_at };
+    const until = this.#waits.get(head.key);
+    if (until !== undefined && until > host.clock.monotonic()) return { type: "backoff", until };
     const function_id = targetOf(this.#spec, head);
     return host.isServed(function_id) ? undefined : { type: "unserved", function_id };
   }
@@ -213,7 +234,7 @@ export class Queue {
     const count = (this.#interruptions.get(message.key) ?? 0) + 1;
     if (count >= MAX_INTERRUPTIONS) return false;
     this.#interruptions.set(message.key, count);
-    message.retry_at = this.#deps.host.clock.now() + backoff(this.#spec.backoff_ms, count);
+    this.#retryIn(message, backoff(this.#spec.backoff_ms, count));
     return true;
   }
 
@@ -232,7 +253,7 @@ export class Queue {
       batch.put(this.deadSpace, message.key, encode(dead));
       return;
     }
-    message.retry_at = host.clock.now() + backoff(this.#spec.backoff_ms, message.attempts);
+    this.#retryIn(message, backoff(this.#spec.backoff_ms, message.attempts));
     host.log.warn({ ...where, attempts: message.attempts }, "a queue message failed and will be tried again");
     batch.put(this.space, message.key, encode(message));
   }
