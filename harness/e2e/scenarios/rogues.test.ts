@@ -295,13 +295,21 @@ describe("a vendor's server", () => {
     server.canned.length = 0;
   });
 
-  test("lines that are no events are skipped; the answer between them counts", async () => {
+  test.each([
+    ["is not JSON", "data: {not json\n\n"],
+    ["is no event of the wire", "data: [1]\n\n"],
+    ["is of a type nobody knows", 'event: nonsense\ndata: {"type":"nonsense"}\n\n'],
+  ])("K1.7 an answer in which something %s is an error that keeps its text; comments count for nothing", async (title, noise) => {
     const events = [wire.start, ...wire.text("fine"), wire.close(), ...wire.stop("end_turn")].map(line);
-    const body = events.join('data: {not json\n\ndata: [1]\n\nevent: nonsense\ndata: {"type":"nonsense"}\n\n: a comment\n\n');
-    server.canned.push({ status: 200, headers: sse, body });
-    await post(stack, "noise", "hello", anthropic);
-    expect(await ended(stack, "noise")).toMatchObject({ state: "stopped", stop_reason: "end" });
-    expect(textOf((await transcript(stack, "noise")).messages[1])).toBe("fine");
+    const session_id = `noise-${title.replace(/\W/g, "-")}`;
+    for (const [id, between, stop_reason] of [
+      [session_id, `: a comment\n\n${noise}`, "error"],
+      [`${session_id}-comments`, ": a comment\n\nevent: ping\ndata:\n\n", "end"],
+    ] as const) {
+      server.canned.push({ status: 200, headers: sse, body: [...events.slice(0, 3), between, ...events.slice(3)].join("") });
+      await post(stack, id, "hello", anthropic);
+      expect(await ended(stack, id)).toMatchObject({ state: "stopped", stop_reason });
+    }
   });
 });
 

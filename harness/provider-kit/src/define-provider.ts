@@ -1,12 +1,13 @@
 // A provider spec as a worker: serves `provider::<name>::stream` and `::complete`, finds credential and model, guards the channel.
-import { type AssistantMessage, type GenerateRequest, providerComplete, providerStream } from "@iii/contracts";
+import { type AssistantMessage, type GenerateRequest, type Model, providerComplete, providerStream } from "@iii/contracts";
 import { BusError, type Call, type ChannelWriter, defineWorker, type Iii, type WorkerContext, type WorkerDefinition } from "@iii/sdk";
+import { authGetToken, Credential } from "@iii/worker-auth-credentials/contract";
 import type { z } from "zod";
 import { fetchTransport, type Transport } from "./exchange/http.ts";
 import { generate, type Job, type Report, type Sink } from "./generate.ts";
 import { type ModelBook, modelBook } from "./models.ts";
 import { endpointUrl } from "./request/endpoint.ts";
-import { Credential, type ErrorKind, type ProviderSettings, type ProviderSpec } from "./spec.ts";
+import type { ErrorKind, ProviderSettings, ProviderSpec } from "./spec.ts";
 
 export interface ProviderOptions<C> {
   /** How requests leave. Default: HTTP by `fetch`. */
@@ -24,24 +25,22 @@ class Refused extends Error {
   }
 }
 
-async function credentialOf(
-  iii: Iii,
-  spec: { name: string; credential?: string; credential_env?: string },
-): Promise<Credential | undefined> {
-  if (spec.credential === "none") return undefined;
+type Need = "required" | "optional" | "none";
+
+async function credentialOf(iii: Iii, spec: { name: string; credential_env?: string }, need: Need): Promise<Credential | undefined> {
+  if (need === "none") return undefined;
   const hint = `set ${spec.credential_env ?? "the provider's key"} or call auth::set_token {"provider":"${spec.name}",…}`;
   let found: unknown;
   try {
-    found = await iii.trigger("auth::get_token", { provider: spec.name }, { timeout_ms: CREDENTIAL_MS });
+    found = await iii.trigger(authGetToken, { provider: spec.name }, { timeout_ms: CREDENTIAL_MS });
   } catch (thrown) {
-    if (spec.credential === "optional") return undefined;
+    if (need === "optional") return undefined;
     const code = thrown instanceof BusError ? thrown.code : "invocation_failed";
     const kind = thrown instanceof BusError && thrown.retryable ? "transient" : "auth_expired";
     throw new Refused(kind, `credential_missing: auth::get_token answered ${code}; ${hint}`);
   }
   const parsed = Credential.safeParse(found);
-  if (parsed.success) return parsed.data;
-  if (spec.credential === "optional") return undefined;
+  if (parsed.success || need === "optional") return parsed.data;
   throw new Refused("auth_expired", `credential_missing: no credential for ${spec.name}; ${hint}`);
 }
 
@@ -67,24 +66,25 @@ function channelSink(writer: ChannelWriter): Sink {
 /** A sink that keeps nothing: `complete` needs only the final message. */
 const nowhere = (): Sink => ({ send: () => Promise.resolve(), signal: new AbortController().signal });
 
-class Provider<W extends z.ZodType, S, C extends ProviderSettings> {
-  readonly #spec: ProviderSpec<W, S, C>;
+class Provider<S, C extends ProviderSettings> {
+  readonly #spec: ProviderSpec<S, C>;
   readonly #context: WorkerContext<C>;
   readonly #transport: Transport;
   readonly #url: string;
   readonly #models: ModelBook;
 
-  constructor(spec: ProviderSpec<W, S, C>, context: WorkerContext<C>, transport: Transport, models: ModelBook) {
+  constructor(spec: ProviderSpec<S, C>, context: WorkerContext<C>, transport: Transport, models: ModelBook) {
     this.#spec = spec;
     this.#context = context;
     this.#transport = transport;
-    this.#url = endpointUrl(spec.endpoint, context.config.api_url);
+    this.#url = endpointUrl(spec.endpoint, context.config);
     this.#models = models;
   }
 
   async #job(request: GenerateRequest, signal: AbortSignal): Promise<Job<C>> {
     const { name } = this.#spec;
-    const [lookup, credential] = await Promise.all([this.#models.find(request.model), credentialOf(this.#context.iii, this.#spec)]);
+    const need = this.#context.config.credential ?? this.#spec.credential ?? "required";
+    const [lookup, credential] = await Promise.all([this.#models.find(request.model), credentialOf(this.#context.iii, this.#spec, need)]);
     if (!lookup.known) {
       const hint = `models::list {"provider":"${name}"} shows the known ones, models::register adds one`;
       throw new Refused("permanent", `model_unknown: ${name} has no model '${request.model}'; ${hint}`);
@@ -109,9 +109,9 @@ class Provider<W extends z.ZodType, S, C extends ProviderSettings> {
     return report.message;
   }
 
-  #note({ message, attempts, unknown_events }: Report): void {
+  #note({ message, attempts, repairs }: Report): void {
     const { stop_reason, error_kind, usage, model } = message;
-    this.#context.log.debug({ model, stop_reason, error_kind, usage, attempts, unknown_events }, "model call ended");
+    this.#context.log.debug({ model, stop_reason, error_kind, usage, attempts, repairs }, "model call ended");
   }
 
   async stream(writer: ChannelWriter, request: GenerateRequest, call: Call): Promise<{ ok: boolean; status: string }> {
@@ -124,17 +124,24 @@ class Provider<W extends z.ZodType, S, C extends ProviderSettings> {
   }
 }
 
+/** A model out of the provider's config as a whole row. */
+function ownModel(spec: { readonly name: string; readonly models: readonly Model[] }, own: ProviderSettings["models"][number]): Model {
+  const api = spec.models[0]?.api ?? spec.name;
+  return { ...own, api: own.api ?? api, display_name: own.display_name ?? own.id, provider: spec.name };
+}
+
 /** Makes a worker of a provider spec. */
-export function defineProvider<W extends z.ZodType, S, C extends ProviderSettings>(
-  spec: ProviderSpec<W, S, C>,
+export function defineProvider<S, C extends ProviderSettings>(
+  spec: ProviderSpec<S, C>,
   options: ProviderOptions<C> = {},
 ): WorkerDefinition<z.ZodType<C>> {
   return defineWorker({
     name: `provider-${spec.name}`,
     config: spec.config,
     register(on, context) {
-      const { iii, clock, log } = context;
-      const known = spec.models.map((model) => ({ needs_key: (spec.credential ?? "required") === "required", ...model }));
+      const { iii, clock, log, config } = context;
+      const needs_key = (config.credential ?? spec.credential ?? "required") === "required";
+      const known = [...spec.models, ...config.models.map((own) => ownModel(spec, own))].map((model) => ({ needs_key, ...model }));
       const models = modelBook({ iii, clock, log, provider: spec.name, models: known });
       const transport = options.transport?.(context) ?? fetchTransport();
       const provider = new Provider(spec, context, transport, models);

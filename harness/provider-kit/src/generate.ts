@@ -1,16 +1,21 @@
 // One model answer from request to terminal event: attempts, retries, usage and price. Never throws; ends exactly once.
 import type { AssistantMessage, AssistantMessageEvent, GenerateRequest, Model, StopReason, Usage } from "@iii/contracts";
 import type { Clock, Random } from "@iii/sdk";
-import type { z } from "zod";
-import { type Assembly, newAssembly, settleStop } from "./answer/assemble.ts";
-import { estimatedUsage, priced } from "./answer/price.ts";
+import type { Credential } from "@iii/worker-auth-credentials/contract";
+import { type Assembly, newAssembly } from "./answer/assemble.ts";
+import type { Outcome } from "./answer/rule.ts";
+import { type Scrubber, scrubber } from "./answer/scrub.ts";
 import { callIds } from "./answer/tool-call-ids.ts";
-import { attempt, type Outcome } from "./exchange/attempt.ts";
+import { completed, priced, promptTokens } from "./answer/usage.ts";
+import { attempt } from "./exchange/attempt.ts";
+import { MAX_ANSWER_BYTES, tooLarge } from "./exchange/folding.ts";
 import type { Transport } from "./exchange/http.ts";
 import { Ended, type Patience, patience } from "./exchange/patience.ts";
-import { redactor } from "./redact.ts";
+import { inWords } from "./failures.ts";
+import { heal, originOf } from "./request/doctor.ts";
+import { secretsOf, shaped } from "./request/shape.ts";
 import { toolNames } from "./request/tool-names.ts";
-import type { Credential, Failure, HttpRequest, ProviderSettings, ProviderSpec } from "./spec.ts";
+import type { Failure, HttpRequest, ProviderSettings, ProviderSpec } from "./spec.ts";
 
 /** Where the events go. `send` may wait (backpressure) and may reject once the reader is gone. */
 export interface Sink {
@@ -36,7 +41,8 @@ export interface Job<C extends ProviderSettings> {
 export interface Report {
   readonly message: AssistantMessage;
   readonly attempts: number;
-  readonly unknown_events: number;
+  /** What the doctor did to the conversation before it was sent. */
+  readonly repairs: readonly string[];
 }
 
 const RETRY_BASE_MS = 500;
@@ -51,31 +57,32 @@ function pauseMs(failure: Failure, tried: number, random: Random): number {
   return failure.retry_after_ms ?? backoff / 2 + (backoff / 2) * random.float();
 }
 
-class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
-  readonly #spec: ProviderSpec<W, S, C>;
+class Generation<S, C extends ProviderSettings> {
+  readonly #spec: ProviderSpec<S, C>;
   readonly #job: Job<C>;
   readonly #deps: Deps;
   readonly #sink: Sink;
   readonly #names;
-  readonly #redact;
+  readonly #scrubber: Scrubber;
   #assembly: Assembly;
   #started = false;
+  #accepted = false;
   attempts = 0;
-  unknown = 0;
+  repairs: readonly string[] = [];
 
-  constructor(spec: ProviderSpec<W, S, C>, job: Job<C>, deps: Deps, sink: Sink) {
+  constructor(spec: ProviderSpec<S, C>, job: Job<C>, deps: Deps, sink: Sink) {
     this.#spec = spec;
     this.#job = job;
     this.#deps = deps;
     this.#sink = sink;
     this.#names = toolNames(job.request.tools.map((tool) => tool.name));
-    this.#redact = redactor(job.credential);
+    this.#scrubber = scrubber(secretsOf(job.url, job.config, job.credential));
     this.#assembly = this.#fresh();
   }
 
   #fresh(): Assembly {
     const decodeName = (name: string) => this.#names.decode(name);
-    return newAssembly({ callId: callIds(this.#job.request.messages), decodeName });
+    return newAssembly({ callId: callIds(this.#job.request.messages), decodeName, scrubber: this.#scrubber });
   }
 
   async run(): Promise<AssistantMessage> {
@@ -93,7 +100,11 @@ class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
 
   #httpRequest(): HttpRequest {
     const { request, config, url, credential, model } = this.#job;
-    return this.#spec.request(request, { config, url, credential, model, toolName: (name) => this.#names.encode(name) });
+    const { name: provider, takes } = this.#spec;
+    const healed = heal(request, { provider, url, takes, vision: model?.supports_vision !== false });
+    this.repairs = healed.repairs;
+    const context = { config, url, credential, model, toolName: (name: string) => this.#names.encode(name) };
+    return shaped(this.#spec.request(healed.request, context), config, credential);
   }
 
   async #try(limits: Patience): Promise<Outcome> {
@@ -117,10 +128,11 @@ class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
       transport: this.#deps.transport,
       patience: limits,
       assembly: this.#assembly,
+      scrubber: this.#scrubber,
       tell: (events) => this.#tell(events),
       now: () => this.#deps.clock.now(),
-      unknown: () => {
-        this.unknown += 1;
+      accepted: () => {
+        this.#accepted = true;
       },
     });
   }
@@ -136,16 +148,26 @@ class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
 
   async #settle(outcome: Outcome): Promise<AssistantMessage> {
     if (outcome.type === "fail") return this.#finish("error", outcome.failure);
-    const stop = settleStop(outcome.stop, this.#assembly.hasCalls);
     await this.#tell(this.#assembly.close());
-    const usage = priced(this.#assembly.usage, this.#job.model?.pricing);
-    const message = this.#message(stop, undefined, usage);
+    const usage = this.#usage(true);
+    const message = this.#message(outcome.stop, undefined, usage);
+    const failure = this.#unfit(message, usage);
+    if (failure !== undefined) return this.#finish("error", failure);
     await this.#tell([
       { type: "usage", usage },
-      { type: "stop", stop_reason: stop },
+      { type: "stop", stop_reason: outcome.stop },
       { type: "done", message },
     ]);
     return message;
+  }
+
+  /** Why an answer that came out well cannot be used: servers that cut a prompt in silence take one that is larger than the window. */
+  #unfit(message: AssistantMessage, usage: Usage): Failure | undefined {
+    const size = Buffer.byteLength(JSON.stringify(message));
+    if (size > MAX_ANSWER_BYTES) return tooLarge;
+    const window = this.#job.model?.context_window;
+    if (window === undefined || usage.estimated === true || promptTokens(usage) <= window) return undefined;
+    return { kind: "context_overflow", message: `the prompt took ${promptTokens(usage)} tokens of a context window of ${window}` };
   }
 
   #failed(thrown: unknown): Promise<AssistantMessage> {
@@ -159,7 +181,7 @@ class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
   /** Ends with the `error` event. A reader that is gone is told nothing. */
   async #finish(stop: "error" | "aborted", failure: Failure): Promise<AssistantMessage> {
     const closing = this.#assembly.close();
-    const message = this.#message(stop, failure, this.#lostUsage());
+    const message = this.#message(stop, failure, this.#lostUsage(stop));
     try {
       if (this.#started) await this.#tell(closing);
       if (message.usage != null) await this.#tell([{ type: "usage", usage: message.usage }]);
@@ -170,37 +192,50 @@ class Generation<W extends z.ZodType, S, C extends ProviderSettings> {
     return message;
   }
 
-  /** Tokens that were spent on an answer nobody gets whole. A call that never produced anything cost nothing that we know of. */
-  #lostUsage(): Usage | undefined {
-    const { usage, started, chars } = this.#assembly;
-    if (!started && Object.keys(usage).length === 0) return undefined;
-    return priced(estimatedUsage(usage, this.#job.request, chars), this.#job.model?.pricing);
+  #usage(whole: boolean): Usage {
+    const { usage, chars } = this.#assembly;
+    return priced(completed(usage, this.#job.request, chars, whole), this.#job.model?.pricing);
+  }
+
+  /** Tokens that were spent on an answer nobody gets whole. A request that no server took, or that brought nothing, cost nothing. */
+  #lostUsage(stop: "error" | "aborted"): Usage | undefined {
+    const { usage, started } = this.#assembly;
+    const waited = this.#accepted && stop === "aborted";
+    return started || waited || Object.keys(usage).length > 0 ? this.#usage(false) : undefined;
   }
 
   #message(stop: StopReason, failure: Failure | undefined, usage: Usage | undefined): AssistantMessage {
+    const { job, vendor } = { job: this.#job, vendor: this.#assembly.vendor };
     return {
       role: "assistant",
       content: this.#assembly.content(failure === undefined),
       stop_reason: stop,
-      ...(failure === undefined
-        ? {}
-        : { error_message: this.#redact(failure.message), ...(stop === "aborted" ? {} : { error_kind: failure.kind }) }),
+      ...(failure === undefined ? {} : this.#mark(stop, failure)),
       ...(usage === undefined ? {} : { usage }),
-      model: this.#job.request.model,
+      model: job.request.model,
       provider: this.#spec.name,
       timestamp: this.#deps.clock.now(),
+      ...(failure === undefined ? { vendor: { origin: originOf(job.url), ...vendor } } : {}),
+    };
+  }
+
+  #mark(stop: StopReason, { kind, message, retry_after_ms }: Failure): Partial<AssistantMessage> {
+    return {
+      error_message: this.#scrubber.message(inWords(message)),
+      ...(stop === "aborted" ? {} : { error_kind: kind }),
+      ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
     };
   }
 }
 
 /** Generates one answer into `sink`: `start` first, deltas as they come, one of `done` and `error` last. */
-export async function generate<W extends z.ZodType, S, C extends ProviderSettings>(
-  spec: ProviderSpec<W, S, C>,
+export async function generate<S, C extends ProviderSettings>(
+  spec: ProviderSpec<S, C>,
   job: Job<C>,
   deps: Deps,
   sink: Sink,
 ): Promise<Report> {
   const generation = new Generation(spec, job, deps, sink);
   const message = await generation.run();
-  return { message, attempts: generation.attempts, unknown_events: generation.unknown };
+  return { message, attempts: generation.attempts, repairs: generation.repairs };
 }

@@ -1,6 +1,7 @@
 // What a provider knows of its models: the catalogue's row, else its own. Also tells the catalogue about them.
 import { Model } from "@iii/contracts";
 import { BusError, type Clock, type Iii, type Logger, type Timer } from "@iii/sdk";
+import { modelsGet, modelsRegister } from "@iii/worker-models-catalog/contract";
 
 const KEEP_MS = 60_000;
 const ASK_MS = 5_000;
@@ -24,7 +25,7 @@ export function modelBook(options: { iii: Iii; clock: Clock; log: Logger; provid
   let stopped = false;
 
   async function ask(id: string): Promise<Model | null> {
-    const row = await iii.trigger("models::get", { provider, model_id: id }, { timeout_ms: ASK_MS });
+    const row = await iii.trigger(modelsGet, { provider, model_id: id }, { timeout_ms: ASK_MS });
     return Model.nullable().parse(row ?? null);
   }
 
@@ -42,7 +43,7 @@ export function modelBook(options: { iii: Iii; clock: Clock; log: Logger; provid
   async function announceOnce(): Promise<void> {
     for (const model of models) {
       // A row that is there may be someone's correction: it stays.
-      if ((await ask(model.id)) === null) await iii.trigger("models::register", model, { timeout_ms: ASK_MS });
+      if ((await ask(model.id)) === null) await iii.trigger(modelsRegister, model, { timeout_ms: ASK_MS });
     }
   }
 
@@ -59,10 +60,10 @@ export function modelBook(options: { iii: Iii; clock: Clock; log: Logger; provid
   return {
     async find(id) {
       const hit = kept.get(id);
-      if (hit !== undefined && hit.until > clock.now()) return hit.lookup;
+      if (hit !== undefined && hit.until > clock.monotonic()) return hit.lookup;
       const lookup = await find(id);
       // An unknown model may be registered the next moment: only good answers are kept.
-      if (lookup.known && lookup.model !== undefined) kept.set(id, { until: clock.now() + KEEP_MS, lookup });
+      if (lookup.known && lookup.model !== undefined) kept.set(id, { until: clock.monotonic() + KEEP_MS, lookup });
       return lookup;
     },
     announce: () => void announceUntilDone(1),

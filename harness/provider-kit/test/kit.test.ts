@@ -3,26 +3,40 @@ import type { AssistantMessage, AssistantMessageEvent } from "@iii/contracts";
 import { systemClock } from "@iii/sdk";
 import { ManualClock, settle, until } from "@iii/sdk/testing";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { fetchTransport } from "../src/exchange/http.ts";
-import { classifyHttp, defineProvider, type FoldEvent, ProviderSettings, type ProviderSpec } from "../src/index.ts";
+import {
+  COMMON_IMAGES,
+  classifyHttp,
+  defineProvider,
+  type FoldEvent,
+  ProviderSettings,
+  type ProviderSpec,
+  record,
+  shown,
+} from "../src/index.ts";
 import { bytes, conformance, loopback, play, type Reply, sseHead } from "../src/testing/index.ts";
 
-const Wire = z.object({ events: z.array(z.custom<FoldEvent>()) });
-const spec: ProviderSpec<typeof Wire, null, ProviderSettings> = {
+const spec: ProviderSpec<null, ProviderSettings> = {
   name: "tiny",
   config: ProviderSettings,
-  wire: Wire,
   begin: () => null,
-  fold: (state, { events }) => [state, events],
+  fold: (state, { value }) => [state, eventsIn(value)],
+  words: { end: "end" },
   request: (request, { url, credential }) => ({ url, headers: {}, body: { request, credential } }),
   classify: (status, _headers, body) => classifyHttp(status, body),
+  takes: { images: COMMON_IMAGES, max_image_bytes: 1_000, images_in_results: true, signed_only: () => false },
   models: [],
   endpoint: { url: "http://tiny.invalid/" },
 };
+/** Its wire is the kit's own vocabulary; an end word closes the stream. */
+function eventsIn(value: unknown): FoldEvent[] {
+  const events = record(value)?.["events"];
+  if (!Array.isArray(events)) return [{ type: "unknown", what: shown(value) }];
+  return (events as FoldEvent[]).flatMap((event): FoldEvent[] => (event.type === "end" ? [event, { type: "closing" }] : [event]));
+}
 const line = (...events: FoldEvent[]) => `data: ${JSON.stringify({ events })}\n\n`;
 const text = (delta: string, block = 0): FoldEvent => ({ type: "text", block, delta });
-const end: FoldEvent = { type: "end", stop: "end" };
+const end: FoldEvent = { type: "end", word: "end" };
 const reply = (...parts: string[]): Reply => ({ chunks: parts.map(bytes) });
 
 conformance(spec, [
@@ -102,7 +116,7 @@ describe("events", () => {
 
   test("usage is replaced, priced once per class, and told before the end", async () => {
     const pricing = { input_per_1m: 3, output_per_1m: 15, cache_read_per_1m: 0.3, cache_write_per_1m: 3.75 };
-    const model = { id: "m", provider: "tiny", api: "x", display_name: "m", context_window: 1, pricing };
+    const model = { id: "m", provider: "tiny", api: "x", display_name: "m", context_window: 100_000, pricing };
     const { message } = await play(
       spec,
       [

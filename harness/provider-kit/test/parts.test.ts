@@ -1,9 +1,10 @@
 // The pure parts of the kit, row by row.
 import type { AgentMessage, AssistantMessage, FunctionResultMessage } from "@iii/contracts";
 import { describe, expect, test } from "vitest";
-import { classifyHttp, paired, resultText, retryAfterMs, saysOverflow, thinkingBudget } from "../src/index.ts";
-import { redactor } from "../src/redact.ts";
+import { scrubber } from "../src/answer/scrub.ts";
+import { classifyHttp, resultText, retryAfterMs, saysOverflow, thinkingBudget } from "../src/index.ts";
 import { joinEndpoint } from "../src/request/endpoint.ts";
+import { paired } from "../src/request/pairing.ts";
 import { toolNames } from "../src/request/tool-names.ts";
 
 const call = (id: string) => ({ type: "function_call" as const, id, function_id: "f", arguments: {} });
@@ -115,8 +116,10 @@ test("tool names survive the way there and back, also where the rule alone is am
 });
 
 test("a secret never stays in a message, known or only shaped like one", () => {
-  const clean = redactor({ type: "api_key", key: "my-very-own-key" });
-  expect(clean("got my-very-own-key and sk-ant-api03-abcdefgh and Bearer abc.def")).toBe("got [redacted] and [redacted] and [redacted]");
+  const clean = scrubber(["my-very-own-key"]);
+  expect(clean.message("got my-very-own-key and sk-ant-api03-abcdefgh and Bearer abc.defgh")).toBe(
+    "got [redacted] and [redacted] and Bearer [redacted]",
+  );
 });
 
 test.each([

@@ -1,148 +1,185 @@
-// Anthropic's stream: the events we read, parsed loosely, and their fold. Usage on this wire is cumulative: replaced, never added.
+// Anthropic's stream, read field by field, and whole messages. Usage on this wire is cumulative: replaced, never added. Pure.
 import type { StopReason, Usage } from "@iii/contracts";
-import { type Failure, type FoldEvent, saysOverflow } from "@iii/provider-kit";
-import { z } from "zod";
+import {
+  absent,
+  classifyNamed,
+  count,
+  type Failure,
+  type Fields,
+  type FoldEvent,
+  type Incoming,
+  record,
+  shown,
+  text,
+  type Words,
+} from "@iii/provider-kit";
 
-const Tokens = z.object({
-  input_tokens: z.number().nullish(),
-  output_tokens: z.number().nullish(),
-  cache_read_input_tokens: z.number().nullish(),
-  cache_creation_input_tokens: z.number().nullish(),
-});
+type Events = readonly FoldEvent[];
+const unknown = (what: string): Events => [{ type: "unknown", what }];
 
-const Opening = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text"), text: z.string().default("") }),
-  z.object({ type: z.literal("thinking"), thinking: z.string().default(""), signature: z.string().default("") }),
-  z.object({ type: z.literal("redacted_thinking"), data: z.string() }),
-  z.object({ type: z.literal("tool_use"), id: z.string().optional(), name: z.string().optional(), input: z.unknown() }),
+/** Blocks of tools that run at the vendor: nothing in them is for us to run or to show. */
+const SKIPPED: ReadonlySet<unknown> = new Set([
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "mcp_tool_use",
+  "mcp_tool_result",
+  "container_upload",
 ]);
 
-const Delta = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("text_delta"), text: z.string() }),
-  z.object({ type: z.literal("input_json_delta"), partial_json: z.string() }),
-  z.object({ type: z.literal("thinking_delta"), thinking: z.string() }),
-  z.object({ type: z.literal("signature_delta"), signature: z.string() }),
-]);
+const COUNTS = {
+  input: "input_tokens",
+  output: "output_tokens",
+  cache_read: "cache_read_input_tokens",
+  cache_write: "cache_creation_input_tokens",
+} as const;
 
-export const Wire = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("message_start"), message: z.object({ usage: Tokens.nullish() }) }),
-  z.object({ type: z.literal("content_block_start"), index: z.int(), content_block: Opening }),
-  z.object({ type: z.literal("content_block_delta"), index: z.int(), delta: Delta }),
-  z.object({ type: z.literal("content_block_stop"), index: z.int() }),
-  z.object({ type: z.literal("message_delta"), delta: z.object({ stop_reason: z.string().nullish() }), usage: Tokens.nullish() }),
-  z.object({ type: z.literal("message_stop") }),
-  z.object({ type: z.literal("ping") }),
-  z.object({ type: z.literal("error"), error: z.object({ type: z.string().default("error"), message: z.string().default("") }) }),
-]);
-type Wire = z.infer<typeof Wire>;
-
-export interface Fold {
-  /** The vendor's word for why it stopped, once it said so. */
-  readonly stop: string | undefined;
-}
-export const begin = (): Fold => ({ stop: undefined });
-
-function usageOf(tokens: z.infer<typeof Tokens>): Usage {
-  const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = tokens;
-  return {
-    ...(input_tokens == null ? {} : { input: input_tokens }),
-    ...(output_tokens == null ? {} : { output: output_tokens }),
-    ...(cache_read_input_tokens == null ? {} : { cache_read: cache_read_input_tokens }),
-    ...(cache_creation_input_tokens == null ? {} : { cache_write: cache_creation_input_tokens }),
-  };
+function usageOf(value: unknown): Usage {
+  const fields = record(value) ?? {};
+  const told = Object.entries(COUNTS).map(([key, name]) => [key, count(fields[name])] as const);
+  return Object.fromEntries(told.filter(([, number]) => number !== undefined));
 }
 
-const usage = (tokens: z.infer<typeof Tokens> | null | undefined): readonly FoldEvent[] =>
-  tokens == null ? [] : [{ type: "usage", usage: usageOf(tokens) }];
+function usage(value: unknown): Events {
+  const told = usageOf(value);
+  return Object.keys(told).length === 0 ? [] : [{ type: "usage", usage: told }];
+}
 
-function opened(block: number, start: z.infer<typeof Opening>): readonly FoldEvent[] {
-  switch (start.type) {
-    case "text":
-      return [{ type: "text", block, delta: start.text }];
-    case "thinking":
-      return [
-        { type: "thinking", block, delta: start.thinking },
-        { type: "signature", block, delta: start.signature },
-      ];
-    case "redacted_thinking":
-      return [{ type: "opaque_thinking", block, signature: { redacted: start.data } }];
-    case "tool_use":
-      return [{ type: "call", block, id: start.id, name: start.name, delta: whole(start.input) }];
+/** Some servers send the whole input with the start; the vendor itself sends an empty object there and the text in deltas. */
+function inputOf(input: unknown): string | undefined {
+  if (absent(input)) return undefined;
+  if (typeof input === "string") return input;
+  const fields = record(input);
+  return fields !== undefined && Object.keys(fields).length === 0 ? undefined : JSON.stringify(input);
+}
+
+const isText = (value: unknown) => value === undefined || value === null || typeof value === "string";
+
+function opened(block: number, start: Fields): Events {
+  const { type } = start;
+  if (SKIPPED.has(type)) return [{ type: "open", block, kind: "skipped" }];
+  if (type === "text" && isText(start["text"])) {
+    return [
+      { type: "open", block, kind: "text" },
+      { type: "text", block, delta: text(start["text"]) ?? "" },
+    ];
   }
-}
-
-/** Some gateways send the whole input with the start; the vendor itself sends an empty object there and the text in deltas. */
-function whole(input: unknown): string | undefined {
-  return typeof input === "object" && input !== null && Object.keys(input).length > 0 ? JSON.stringify(input) : undefined;
-}
-
-function grown(block: number, delta: z.infer<typeof Delta>): FoldEvent {
-  switch (delta.type) {
-    case "text_delta":
-      return { type: "text", block, delta: delta.text };
-    case "input_json_delta":
-      return { type: "call", block, delta: delta.partial_json };
-    case "thinking_delta":
-      return { type: "thinking", block, delta: delta.thinking };
-    case "signature_delta":
-      return { type: "signature", block, delta: delta.signature };
+  if (type === "thinking" && isText(start["thinking"]) && isText(start["signature"])) {
+    return [
+      { type: "open", block, kind: "thinking" },
+      { type: "thinking", block, delta: text(start["thinking"]) ?? "" },
+      { type: "signature", block, delta: text(start["signature"]) ?? "" },
+    ];
   }
+  if (type === "redacted_thinking" && typeof start["data"] === "string") {
+    return [
+      { type: "open", block, kind: "thinking" },
+      { type: "opaque_thinking", block, signature: { redacted: start["data"] } },
+    ];
+  }
+  if (type !== "tool_use" || !isText(start["id"]) || !isText(start["name"])) return unknown(`a block ${shown(start)}`);
+  const [id, name] = [text(start["id"]), text(start["name"])];
+  return [
+    { type: "open", block, kind: "call", id, name },
+    { type: "call", block, delta: inputOf(start["input"]) },
+  ];
 }
 
-const STOPS: Readonly<Record<string, StopReason>> = { max_tokens: "length", tool_use: "function_call" };
-const FAILURES: Readonly<Record<string, Failure>> = {
-  refusal: { kind: "permanent", message: "the model declined to answer (refusal)" },
-  model_context_window_exceeded: {
-    kind: "context_overflow",
-    message: "the conversation no longer fits the model (model_context_window_exceeded)",
-  },
+function grown(block: number, delta: Fields): Events {
+  const { type } = delta;
+  const [said, json, thought, signature] = ["text", "partial_json", "thinking", "signature"].map((name) => text(delta[name]));
+  if (type === "text_delta" && said !== undefined) return [{ type: "text", block, delta: said }];
+  if (type === "input_json_delta" && json !== undefined) return [{ type: "call", block, delta: json }];
+  if (type === "thinking_delta" && thought !== undefined) return [{ type: "thinking", block, delta: thought }];
+  if (type === "signature_delta" && signature !== undefined) return [{ type: "signature", block, delta: signature }];
+  return type === "citations_delta" ? [] : unknown(`a delta ${shown(delta)}`);
+}
+
+const failed = (kind: Failure["kind"], message: string): Failure => ({ kind, message });
+
+/** This wire's end words. */
+export const words: Words = {
+  end_turn: "end" satisfies StopReason,
+  stop_sequence: "end",
+  pause_turn: "end",
+  max_tokens: "length",
+  tool_use: "function_call",
+  refusal: failed("permanent", "the model declined to answer (refusal)"),
+  model_context_window_exceeded: failed("context_overflow", "the conversation no longer fits the model (model_context_window_exceeded)"),
 };
 
-function ended(stop: string): FoldEvent {
-  const failure = FAILURES[stop];
-  return failure === undefined ? { type: "end", stop: STOPS[stop] ?? "end" } : { type: "fail", failure };
+function ended(reason: unknown): Events {
+  if (absent(reason)) return [];
+  return typeof reason === "string" ? [{ type: "end", word: reason }] : unknown(`stop_reason ${shown(reason)}`);
 }
 
-const KINDS: Readonly<Record<string, Failure["kind"]>> = {
-  overloaded_error: "transient",
-  api_error: "transient",
-  timeout_error: "transient",
-  rate_limit_error: "rate_limited",
-  authentication_error: "auth_expired",
-  permission_error: "auth_expired",
-  request_too_large: "context_overflow",
+/** An error by Anthropic's own type, in a stream or in a body. */
+export function failureOf(status: number | undefined, error: unknown): Failure {
+  const fields = record(error);
+  if (fields === undefined) return classifyNamed(status, "", text(error) ?? shown(error));
+  const type = text(fields["type"]) ?? "";
+  const message = text(fields["message"]) ?? shown(fields);
+  const failure = classifyNamed(status, type, message);
+  return { ...failure, message: type === "" ? message : `${type}: ${message}` };
+}
+
+/** A whole message, as a server sends it that does not stream. */
+function whole(message: Fields): Events {
+  const content = message["content"];
+  if (!Array.isArray(content)) return unknown(`a message ${shown(message)}`);
+  const blocks = content.flatMap((item, index): Events => {
+    const block = record(item);
+    return block === undefined ? unknown(`a block ${shown(item)}`) : [...opened(index, block), { type: "close", block: index }];
+  });
+  return [{ type: "begin" }, ...blocks, ...usage(message["usage"]), ...ended(message["stop_reason"]), { type: "closing" }];
+}
+
+const started = (message: unknown): Events => {
+  // The output that is counted here is the one before anything was written.
+  const { output: _, ...told } = usageOf(record(message)?.["usage"]);
+  return [{ type: "begin" }, ...(Object.keys(told).length === 0 ? [] : [{ type: "usage", usage: told } as const])];
 };
 
-/** An error by Anthropic's own type, in a stream or in a body. Undefined for a type that says nothing. */
-export function failureOf(type: string, message: string): Failure | undefined {
-  const kind = saysOverflow(message) ? "context_overflow" : KINDS[type];
-  return kind === undefined ? undefined : { kind, message: `${type}: ${message}` };
+function blockEvent(type: string, event: Fields): Events {
+  const { index } = event;
+  if (typeof index !== "number") return unknown(shown(event));
+  if (type === "content_block_stop") return [{ type: "close", block: index }];
+  const start = type === "content_block_start";
+  const part = record(event[start ? "content_block" : "delta"]);
+  if (part === undefined) return unknown(shown(event));
+  return start ? opened(index, part) : grown(index, part);
 }
 
-export function fold(state: Fold, event: Wire): readonly [Fold, readonly FoldEvent[]] {
-  switch (event.type) {
+function messageDelta(event: Fields): Events {
+  const delta = absent(event["delta"]) ? {} : record(event["delta"]);
+  if (delta === undefined) return unknown(shown(event));
+  return [...usage(event["usage"] ?? delta["usage"]), ...ended(delta["stop_reason"] ?? event["stop_reason"])];
+}
+
+/** No state: each event stands for itself; what belongs together is the rule's. Servers leave the type to the event's name. */
+export function fold(state: null, { name, value }: Incoming): readonly [null, Events] {
+  const event = record(value);
+  const type = text(event?.["type"]) ?? name;
+  if (event === undefined) return [state, unknown(shown(value))];
+  switch (type) {
     case "message_start":
-      return [state, usage(event.message.usage)];
+      return [state, started(event["message"])];
     case "content_block_start":
-      return [state, opened(event.index, event.content_block)];
     case "content_block_delta":
-      return [state, [grown(event.index, event.delta)]];
     case "content_block_stop":
-      return [state, [{ type: "close", block: event.index }]];
+      return [state, blockEvent(type, event)];
     case "message_delta":
-      return [{ stop: event.delta.stop_reason ?? state.stop }, usage(event.usage)];
+      return [state, messageDelta(event)];
     case "message_stop":
-      return [state, [ended(state.stop ?? "end_turn")]];
+      return [state, [...usage(event["usage"]), { type: "closing" }]];
+    case "message":
+      return [state, whole(event)];
     case "ping":
       return [state, []];
-    case "error": {
-      const { type, message } = event.error;
-      return [state, [{ type: "fail", failure: failureOf(type, message) ?? { kind: "permanent", message: `${type}: ${message}` } }]];
-    }
+    default:
+      return [state, absent(event["error"]) ? unknown(shown(event)) : [{ type: "fail", failure: failureOf(undefined, event["error"]) }]];
   }
-}
-
-/** A stream that closes after its stop reason was complete; before it, it was cut. */
-export function finish(state: Fold): readonly FoldEvent[] {
-  return state.stop === undefined ? [] : [ended(state.stop)];
 }

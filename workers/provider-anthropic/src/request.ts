@@ -1,12 +1,12 @@
 // A generate request as an HTTP request to Anthropic's Messages API. Pure.
-import type { ContentBlock, FunctionResultMessage, GenerateRequest } from "@iii/contracts";
+import type { ContentBlock, FunctionResultMessage } from "@iii/contracts";
 import {
   type AssistantTurn,
   argumentsOf,
   type Credential,
   effectiveLevel,
+  type HealedRequest,
   type HttpRequest,
-  paired,
   type RequestContext,
   resultText,
   type Turn,
@@ -31,29 +31,24 @@ const INTERLEAVED = "interleaved-thinking-2025-05-14";
 const Redacted = z.object({ redacted: z.string() });
 
 function visible(block: ContentBlock): Block[] {
-  if (block.type === "text") return block.text.trim() === "" ? [] : [{ type: "text", text: block.text }];
+  if (block.type === "text") return [{ type: "text", text: block.text }];
   if (block.type === "image") return [{ type: "image", source: { type: "base64", media_type: block.mime, data: block.data } }];
   return [];
 }
 
-/** Thinking goes back byte for byte when it is Anthropic's and signed; otherwise it is left out whole. */
-function thinking(block: ContentBlock & { type: "thinking" }, own: boolean): Block[] {
-  if (!own) return [];
-  const redacted = Redacted.safeParse(block.signature);
-  if (redacted.success) return [{ type: "redacted_thinking", data: redacted.data.redacted }];
-  if (typeof block.signature !== "string" || block.signature === "") return [];
-  return [{ type: "thinking", thinking: block.text, signature: block.signature }];
+/** Thinking goes back byte for byte. The doctor has left in only what is this server's. */
+function thinking({ text, signature }: ContentBlock & { type: "thinking" }): Block {
+  const redacted = Redacted.safeParse(signature);
+  if (redacted.success) return { type: "redacted_thinking", data: redacted.data.redacted };
+  return { type: "thinking", thinking: text, ...(typeof signature === "string" ? { signature } : {}) };
 }
 
 function assistantBlocks(turn: AssistantTurn, name: (id: string) => string): Block[] {
-  const own = turn.message.provider === "anthropic";
-  const blocks = turn.content.flatMap((block): Block[] => {
-    if (block.type === "thinking") return thinking(block, own);
+  return turn.content.flatMap((block): Block[] => {
+    if (block.type === "thinking") return [thinking(block)];
     if (block.type !== "function_call") return block.type === "text" ? visible(block) : [];
     return [{ type: "tool_use", id: toolId(block.id), name: name(block.function_id), input: toObject(argumentsOf(block)) }];
   });
-  // Thinking alone is no message that Anthropic takes.
-  return blocks.some((block) => block["type"] === "text" || block["type"] === "tool_use") ? blocks : [];
 }
 
 /** Ids from elsewhere may have characters that this wire refuses; the same change is made on calls and results. */
@@ -63,7 +58,7 @@ const toObject = (value: unknown) => (typeof value === "object" && value !== nul
 function resultBlock(result: FunctionResultMessage): Block {
   const images = result.content.filter((block) => block.type === "image").flatMap(visible);
   const text = resultText(result);
-  const content = images.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text }]), ...images];
+  const content = images.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...images];
   return { type: "tool_result", tool_use_id: toolId(result.function_call_id), content, ...(result.is_error ? { is_error: true } : {}) };
 }
 
@@ -94,7 +89,7 @@ function mayThink(messages: readonly Message[]): boolean {
 
 const EFFORT = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "xhigh" } as const;
 
-function thinkingPart(request: GenerateRequest, context: RequestContext<Config>, maxTokens: number): Block {
+function thinkingPart(request: HealedRequest, context: RequestContext<Config>, maxTokens: number): Block {
   const level = effectiveLevel(request.thinking_level, context.model);
   if (level === "off") return {};
   if (!BUDGETED.test(request.model)) return { thinking: { type: "adaptive" }, output_config: { effort: EFFORT[level] } };
@@ -112,7 +107,7 @@ function systemPart(prompt: string | null | undefined, cache: boolean): Block {
   return cache && prompt.length >= CACHE_MIN_CHARS ? { system: [{ type: "text", text: prompt, ...CACHED }] } : { system: prompt };
 }
 
-function toolsPart(request: GenerateRequest, context: RequestContext<Config>): Block {
+function toolsPart(request: HealedRequest, context: RequestContext<Config>): Block {
   if (request.tools.length === 0) return {};
   const tools: Block[] = request.tools.map(({ name, description, parameters }) => ({
     name: context.toolName(name),
@@ -131,11 +126,11 @@ function markEnd(messages: readonly Message[]): void {
   if (markable && JSON.stringify(messages).length >= CACHE_MIN_CHARS) Object.assign(block, CACHED);
 }
 
-export function request(generate: GenerateRequest, context: RequestContext<Config>): HttpRequest {
+export function request(generate: HealedRequest, context: RequestContext<Config>): HttpRequest {
   const { config, model, credential, url } = context;
   const wanted = generate.max_output_tokens ?? config.default_max_tokens;
   const max_tokens = Math.min(wanted, model?.max_output_tokens ?? wanted);
-  const messages = toMessages(paired(generate.messages), context.toolName);
+  const messages = toMessages(generate.turns, context.toolName);
   const think = mayThink(messages) ? thinkingPart(generate, context, max_tokens) : {};
   if (config.cache) markEnd(messages);
   const budgeted = "thinking" in think && !("output_config" in think);

@@ -1,15 +1,12 @@
 // Anthropic's wire: recorded-style streams through the whole kit, requests row by row.
 import { readFileSync } from "node:fs";
-import type { AgentMessage, AssistantMessage } from "@iii/contracts";
-import { GenerateRequest } from "@iii/contracts";
-import { bytes, conformance, play } from "@iii/provider-kit/testing";
+import type { AgentMessage, AssistantMessage, GenerateRequest } from "@iii/contracts";
+import { bytes, conformance, play, requestOf } from "@iii/provider-kit/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Config } from "../src/config.ts";
 import { classify } from "../src/errors.ts";
 import { models } from "../src/models.ts";
 import { spec } from "../src/register.ts";
-import { request } from "../src/request.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`./fixtures/${name}.sse`, import.meta.url), "utf8");
 const row = (id: string) => models.find((one) => one.id === id);
@@ -123,19 +120,19 @@ describe("request", () => {
   });
   const call = (id: string) => ({ type: "function_call" as const, id, function_id: "shell::fs::ls", arguments: { path: "." } });
   const signed = { type: "thinking" as const, text: "hm", signature: "S+/=" };
-  const build = (given: Partial<GenerateRequest>, model = "claude-haiku-4-5") =>
-    request(GenerateRequest.parse({ model, messages: [], ...given }), {
-      config: Config.parse({}),
-      url: "http://x/v1/messages",
-      credential: { type: "api_key", key: "k" },
-      model: row(model),
-      toolName: (id) => id.replaceAll("::", "__"),
-    });
-  const body = (given: Partial<GenerateRequest>, model?: string) => build(given, model).body as Record<string, unknown>;
+  const build = (given: Partial<GenerateRequest>, id = "claude-haiku-4-5") => {
+    const model = row(id);
+    return requestOf(
+      spec,
+      { model: id, messages: [], ...given },
+      { credential: { type: "api_key", key: "k" }, ...(model === undefined ? {} : { model }) },
+    );
+  };
+  const body = async (given: Partial<GenerateRequest>, id?: string) => (await build(given, id)).body;
 
-  test("results go into the next user message in the order of the calls, a missing one is made up", () => {
+  test("results go into the next user message in the order of the calls, a missing one is made up", async () => {
     const messages = [user("hi"), assistant([{ type: "text", text: "ok" }, call("a"), call("b")]), result("b", "two", true), user("and?")];
-    expect(body({ messages })["messages"]).toEqual([
+    expect((await body({ messages }))["messages"]).toEqual([
       { role: "user", content: [{ type: "text", text: "hi" }] },
       {
         role: "assistant",
@@ -156,45 +153,47 @@ describe("request", () => {
     ]);
   });
 
-  test("signed thinking goes back unchanged, unsigned or another vendor's is left out", () => {
-    const back = (content: AssistantMessage["content"], provider?: string) =>
-      JSON.stringify(body({ messages: [user("hi"), assistant([...content, { type: "text", text: "t" }], provider), user("x")] }));
-    expect(back([signed])).toContain('{"type":"thinking","thinking":"hm","signature":"S+/="}');
-    expect(back([{ type: "thinking", text: "", signature: { redacted: "RED" } }])).toContain('{"type":"redacted_thinking","data":"RED"}');
-    expect(back([{ type: "thinking", text: "hm" }])).not.toContain("thinking");
-    expect(back([signed], "openai")).not.toContain("thinking");
+  test("signed thinking goes back unchanged, unsigned or another vendor's is left out", async () => {
+    const back = async (content: AssistantMessage["content"], provider?: string) =>
+      JSON.stringify(await body({ messages: [user("hi"), assistant([...content, { type: "text", text: "t" }], provider), user("x")] }));
+    expect(await back([signed])).toContain('{"type":"thinking","thinking":"hm","signature":"S+/="}');
+    expect(await back([{ type: "thinking", text: "", signature: { redacted: "RED" } }])).toContain(
+      '{"type":"redacted_thinking","data":"RED"}',
+    );
+    expect(await back([{ type: "thinking", text: "hm" }])).not.toContain("thinking");
+    expect(await back([signed], "openai")).not.toContain("thinking");
   });
 
-  test("images travel in user messages and results", () => {
+  test("images travel in user messages and results", async () => {
     const image = { type: "image" as const, mime: "image/png", data: "AAAA" };
     const messages: AgentMessage[] = [
       { role: "user", content: [image], timestamp: 1 },
       assistant([call("a")]),
       { role: "function_result", function_call_id: "a", function_id: "f", content: [image], details: null, is_error: false, timestamp: 3 },
     ];
-    expect(JSON.stringify(body({ messages })).match(/"media_type":"image\/png"/g)).toHaveLength(2);
+    expect(JSON.stringify(await body({ messages })).match(/"media_type":"image\/png"/g)).toHaveLength(2);
   });
 
-  test("thinking: a budget for older models, an effort for newer ones, nothing when it cannot be", () => {
-    expect(body({ thinking_level: "low", messages: [user("x")] })["thinking"]).toEqual({ type: "enabled", budget_tokens: 4000 });
-    const newer = body({ thinking_level: "xhigh", messages: [user("x")] }, "claude-opus-4-7");
+  test("thinking: a budget for older models, an effort for newer ones, nothing when it cannot be", async () => {
+    expect((await body({ thinking_level: "low", messages: [user("x")] }))["thinking"]).toEqual({ type: "enabled", budget_tokens: 4000 });
+    const newer = await body({ thinking_level: "xhigh", messages: [user("x")] }, "claude-opus-4-7");
     expect([newer["thinking"], newer["output_config"]]).toEqual([{ type: "adaptive" }, { effort: "xhigh" }]);
     const unsigned = [user("x"), assistant([call("a")]), result("a", "r")];
-    expect(body({ thinking_level: "low", messages: unsigned })["thinking"]).toBeUndefined();
+    expect((await body({ thinking_level: "low", messages: unsigned }))["thinking"]).toBeUndefined();
     const replayed = [user("x"), assistant([signed, call("a")]), result("a", "r")];
-    expect(body({ thinking_level: "low", messages: replayed })["thinking"]).toBeDefined();
+    expect((await body({ thinking_level: "low", messages: replayed }))["thinking"]).toBeDefined();
   });
 
-  test("cache markers stand on a long prompt, long tools and the end of a long conversation, and only there", () => {
+  test("cache markers stand on a long prompt, long tools and the end of a long conversation, and only there", async () => {
     const long = "x".repeat(5000);
     const tools = [{ name: "agent_trigger", description: long, parameters: { type: "object" } }];
-    const marked = JSON.stringify(body({ system_prompt: long, tools, messages: [user(long)] }));
+    const marked = JSON.stringify(await body({ system_prompt: long, tools, messages: [user(long)] }));
     expect(marked.match(/cache_control/g)).toHaveLength(3);
-    expect(JSON.stringify(body({ system_prompt: "short", messages: [user("short")] }))).not.toContain("cache_control");
+    expect(JSON.stringify(await body({ system_prompt: "short", messages: [user("short")] }))).not.toContain("cache_control");
   });
 
-  test("the key is in its header and nowhere else; the vendor's names are allowed ones", () => {
-    const built = build({ messages: [user("hi")] });
+  test("the key is in its header and nowhere else; the vendor's names are allowed ones", async () => {
+    const built = await build({ messages: [user("hi")] });
     expect(built.headers).toMatchObject({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
     expect(JSON.stringify(built.body)).not.toContain('"k"');
   });

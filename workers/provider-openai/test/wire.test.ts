@@ -1,8 +1,7 @@
 // The Chat Completions wire: recorded-style streams through the whole kit, and what gateways leave out or repeat.
 import { readFileSync } from "node:fs";
-import { type AgentMessage, GenerateRequest } from "@iii/contracts";
-import { openAiClassify, openAiRequest, ProviderSettings } from "@iii/provider-kit";
-import { bytes, conformance, play } from "@iii/provider-kit/testing";
+import type { AgentMessage } from "@iii/contracts";
+import { bytes, conformance, play, requestOf } from "@iii/provider-kit/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { models } from "../src/models.ts";
@@ -91,7 +90,7 @@ describe("endings", () => {
 
   test.each<[string, (object | string)[], string, string | undefined]>([
     ["finish reason without closing line", [text, finish("stop")], "end", undefined],
-    ["closing line without finish reason", [text, "[DONE]"], "end", undefined],
+    ["closing line without finish reason: no end word", [text, "[DONE]"], "error", "transient"],
     ["neither", [text], "error", "transient"],
     ["nothing at all", ["[DONE]"], "error", "transient"],
     ["calls finished as stop", [full, finish("stop"), "[DONE]"], "function_call", undefined],
@@ -122,12 +121,12 @@ test.each([
   [404, { message: "The model `gpt-0` does not exist", code: "model_not_found" }, "permanent"],
   [503, { message: "overloaded" }, "transient"],
 ])("%i %j is %s", (status, error, kind) => {
-  const failure = openAiClassify(status, {}, JSON.stringify({ error }));
+  const failure = spec.classify(status, {}, JSON.stringify({ error }));
   expect(failure.kind).toBe(kind);
   if (JSON.stringify(error).includes("insufficient_quota")) expect(failure.retry).toBe(false);
 });
 
-test("a conversation becomes this wire's messages, each call answered once", () => {
+test("a conversation becomes this wire's messages, each call answered once", async () => {
   const messages: AgentMessage[] = [
     {
       role: "user",
@@ -159,13 +158,12 @@ test("a conversation becomes this wire's messages, each call answered once", () 
       timestamp: 3,
     },
   ];
-  const built = openAiRequest(GenerateRequest.parse({ model: "gpt-5", system_prompt: "be kind", messages, thinking_level: "low" }), {
-    config: ProviderSettings.parse({}),
-    url: "http://x",
-    credential: { type: "api_key", key: "k" },
-    model: models[0],
-    toolName: (id) => id.replaceAll("::", "__"),
-  });
+  const [model] = models;
+  const built = await requestOf(
+    spec,
+    { model: "gpt-5", system_prompt: "be kind", messages, thinking_level: "low" },
+    { credential: { type: "api_key", key: "k" }, ...(model === undefined ? {} : { model }) },
+  );
   expect(built.headers).toEqual({ authorization: "Bearer k" });
   expect(built.body).toMatchObject({
     model: "gpt-5",

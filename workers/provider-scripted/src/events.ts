@@ -1,8 +1,8 @@
 // The wire of the scripted model: small JSON events in a server-sent event stream, and their fold.
-import type { FoldEvent } from "@iii/provider-kit";
+import { type FoldEvent, type Incoming, shown, type Words } from "@iii/provider-kit";
 import { z } from "zod";
 
-export const Wire = z.discriminatedUnion("type", [
+const Wire = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), block: z.int(), text: z.string() }),
   z.object({ type: z.literal("call"), block: z.int(), name: z.string(), arguments: z.string() }),
   z.object({ type: z.literal("close"), block: z.int() }),
@@ -10,22 +10,27 @@ export const Wire = z.discriminatedUnion("type", [
 ]);
 export type Wire = z.infer<typeof Wire>;
 
-/** No state: each event stands for itself. */
-export function fold(state: null, event: Wire): readonly [null, readonly FoldEvent[]] {
+export const words: Words = { end: "end", function_call: "function_call" };
+
+function eventsOf(event: Wire): readonly FoldEvent[] {
   switch (event.type) {
     case "text":
-      return [state, [{ type: "text", block: event.block, delta: event.text }]];
+      return [{ type: "text", block: event.block, delta: event.text }];
     case "call":
-      return [state, [{ type: "call", block: event.block, name: event.name, delta: event.arguments }]];
+      return [{ type: "call", block: event.block, name: event.name, delta: event.arguments }];
     case "close":
-      return [state, [{ type: "close", block: event.block }]];
+      return [{ type: "close", block: event.block }];
     case "end":
       return [
-        state,
-        [
-          { type: "usage", usage: { input: event.input, output: event.output } },
-          { type: "end", stop: event.reason },
-        ],
+        { type: "usage", usage: { input: event.input, output: event.output } },
+        { type: "end", word: event.reason },
+        { type: "closing" },
       ];
   }
+}
+
+/** No state: each event stands for itself. */
+export function fold(state: null, { value }: Incoming): readonly [null, readonly FoldEvent[]] {
+  const { data } = Wire.safeParse(value);
+  return [state, data === undefined ? [{ type: "unknown", what: shown(value) }] : eventsOf(data)];
 }

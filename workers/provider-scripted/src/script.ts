@@ -1,6 +1,5 @@
 // Reads what the demo model is asked to do and writes the script of its answer. Pure: the same conversation, the same script.
-import type { AgentMessage, GenerateRequest } from "@iii/contracts";
-import { type ErrorKind, paired, resultText, type Turn, textOf } from "@iii/provider-kit";
+import { type ErrorKind, type HealedRequest, resultText, type Turn } from "@iii/provider-kit";
 import { z } from "zod";
 import type { Wire } from "./events.ts";
 
@@ -38,18 +37,21 @@ function textBeats(text: string, word_ms: number): { after_ms: number; event: Wi
   return words(text).map((word) => ({ after_ms: word_ms, event: { type: "text", block: 0, text: word } }));
 }
 
-function answer(request: GenerateRequest, beats: { after_ms: number; event: Wire }[], calls = false): Script {
-  const input = Math.ceil(JSON.stringify([request.system_prompt, request.messages]).length / 4);
+function answer(request: HealedRequest, beats: { after_ms: number; event: Wire }[], calls = false): Script {
+  const input = Math.ceil(JSON.stringify([request.system_prompt, request.turns]).length / 4);
   const output = Math.max(1, Math.ceil(JSON.stringify(beats.map(({ event }) => event)).length / 16));
   const end: Wire = { type: "end", input, output, reason: calls ? "function_call" : "end" };
   return { status: 200, beats: [...beats, { after_ms: 0, event: end }] };
 }
 
-function say(request: GenerateRequest, text: string, word_ms: number): Script {
-  return answer(request, textBeats(`${text} ${MARK}`, word_ms));
+/** The mark stands on a line of its own behind several lines: at the end of the last one it would keep a code fence open. */
+const marked = (text: string): string => `${text}${text.includes("\n") ? "\n\n" : " "}${MARK}`;
+
+function say(request: HealedRequest, text: string, word_ms: number): Script {
+  return answer(request, textBeats(marked(text), word_ms));
 }
 
-function call(request: GenerateRequest, wanted: readonly Wanted[], { word_ms }: Timing): Script {
+function call(request: HealedRequest, wanted: readonly Wanted[], { word_ms }: Timing): Script {
   const intro = textBeats(`Calling ${wanted.map((one) => one.function).join(", ")} ${MARK}`, word_ms);
   const calls = wanted.flatMap((one, index): { after_ms: number; event: Wire }[] => [
     { after_ms: 0, event: { type: "call", block: index + 1, name: TOOL, arguments: JSON.stringify(one) } },
@@ -69,7 +71,7 @@ function json(text: string): unknown {
 const Batch = z.array(z.object({ function: z.string().min(1), payload: z.unknown().default({}) })).min(1);
 
 /** What each word does with the rest of the line. */
-const WORDS: Readonly<Record<string, (request: GenerateRequest, rest: string, timing: Timing) => Script>> = {
+const WORDS: Readonly<Record<string, (request: HealedRequest, rest: string, timing: Timing) => Script>> = {
   say: (request, rest, { word_ms }) => say(request, rest, word_ms),
   call(request, rest, timing) {
     const [, id = "", body = ""] = rest.match(/^(\S+)\s*([\s\S]*)$/) ?? [];
@@ -86,7 +88,7 @@ const WORDS: Readonly<Record<string, (request: GenerateRequest, rest: string, ti
   slow(request, rest, { word_ms }) {
     const [, span, text = ""] = rest.match(/^(\d{1,7})\s*([\s\S]*)$/) ?? [];
     if (span === undefined) return say(request, "`slow` needs a number of milliseconds and a text.", word_ms);
-    return say(request, text, Number(span) / Math.max(1, words(`${text} ${MARK}`).length));
+    return say(request, text, Number(span) / Math.max(1, words(marked(text)).length));
   },
   fail(request, rest, { word_ms }) {
     const kind = rest.trim();
@@ -96,23 +98,25 @@ const WORDS: Readonly<Record<string, (request: GenerateRequest, rest: string, ti
   cut: (_request, rest, { word_ms }) => ({ status: 200, beats: textBeats(`This answer breaks off ${MARK} ${rest}`.trim(), word_ms) }),
 };
 
-function lastUserText(messages: readonly AgentMessage[]): string {
-  const last = messages.findLast((message) => message.role === "user");
-  return last === undefined ? "" : textOf(last.content).trim();
+/** The newest thing that the user said. */
+function lastUserText(turns: readonly Turn[]): string {
+  const last = turns.findLast((turn) => turn.role === "user");
+  const text = last?.content.findLast((block) => block.type === "text");
+  return text?.text.trim() ?? "";
 }
 
 /** The results that the newest turn waits to hear about, if the conversation ends with any. */
-function openResults(turns: readonly Turn[], messages: readonly AgentMessage[]): string | undefined {
+function openResults(turns: readonly Turn[]): string | undefined {
   const last = turns.at(-1);
-  if (last?.role !== "assistant" || last.results.length === 0 || messages.at(-1)?.role !== "function_result") return undefined;
+  if (last?.role !== "assistant" || last.results.length === 0) return undefined;
   return last.results.map((result) => resultText(result)).join("\n");
 }
 
 /** The whole answer to a request, with its timing. */
-export function scriptFor(request: GenerateRequest, timing: Timing): Script {
-  const results = openResults(paired(request.messages), request.messages);
+export function scriptFor(request: HealedRequest, timing: Timing): Script {
+  const results = openResults(request.turns);
   if (results !== undefined) return say(request, results.trim() === "" ? "The call gave no text." : results, timing.word_ms);
-  const text = lastUserText(request.messages);
+  const text = lastUserText(request.turns);
   const [, word = "", rest = ""] = text.match(/^(\S+)\s*([\s\S]*)$/) ?? [];
   const known = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
   return known === undefined ? say(request, HELP, timing.word_ms) : known(request, rest, timing);

@@ -1,33 +1,107 @@
-// Bytes of a server-sent event stream as data strings. Framing is the library's; splits inside characters are TextDecoder's.
-import { createParser } from "eventsource-parser";
+// The body of an answer as frames: events of a stream, a whole document, or lines that belong to neither. What the body is is read from
+// the body; servers put any content type above it. Bytes may be split anywhere.
 
-/** More than any vendor's event; a stream that never ends one must not fill the memory. */
-const MAX_BUFFER = 16 * 1024 * 1024;
+export type Frame =
+  | { readonly type: "event"; readonly name: string; readonly data: string }
+  /** A line that is no field of an event stream. */
+  | { readonly type: "stray"; readonly text: string }
+  /** A body that is no event stream, whole. */
+  | { readonly type: "document"; readonly text: string };
 
-export interface SseDecoder {
-  /** The data of every event that these bytes complete. Empty data (pings) is left out. */
-  push(bytes: Uint8Array): string[];
-  /** What is left when the stream ended without a blank line. */
-  end(): string[];
+/** Text as lines, ended by LF, CR or CRLF. */
+class Lines {
+  #parts: string[] = [];
+  #skipLineFeed = false;
+
+  push(text: string): string[] {
+    if (text === "") return [];
+    const rest = this.#skipLineFeed && text.startsWith("\n") ? text.slice(1) : text;
+    this.#skipLineFeed = text.endsWith("\r");
+    const [first = "", ...more] = rest.split(/\r\n|\r|\n/);
+    this.#parts.push(first);
+    const last = more.pop();
+    if (last === undefined) return [];
+    const lines = [this.#parts.join(""), ...more];
+    this.#parts = last === "" ? [] : [last];
+    return lines;
+  }
+
+  end(): string {
+    const rest = this.#parts.join("");
+    this.#parts = [];
+    return rest;
+  }
 }
 
-export function sseDecoder(): SseDecoder {
+/** Events that some servers send to keep a connection alive. */
+const ALIVE: ReadonlySet<string> = new Set(["ping", "keepalive", "keep-alive", "heartbeat"]);
+const FIELD = /^(data|event|id|retry)(?::\x20?|$)/;
+
+/** Lines as events, as far as we use them: `id` and `retry` have no meaning for an answer. */
+class Events {
+  #name = "";
+  #data: string[] = [];
+
+  line(line: string): Frame[] {
+    if (line === "") return this.end();
+    if (line.startsWith(":")) return [];
+    const [head, field] = FIELD.exec(line) ?? [];
+    if (head === undefined) return [/^\s*\{/.test(line) ? { type: "event", name: "", data: line } : { type: "stray", text: line }];
+    const value = line.slice(head.length);
+    if (field === "event") this.#name = value.trim();
+    if (field === "data") this.#data.push(value);
+    return [];
+  }
+
+  /** An event ends at a blank line, or with the stream. One without data and name says nothing; nor does a sign of life. */
+  end(): Frame[] {
+    const [name, data] = [this.#name, this.#data.join("\n")];
+    this.#name = "";
+    this.#data = [];
+    return ALIVE.has(name) || (data.trim() === "" && name === "") ? [] : [{ type: "event", name, data }];
+  }
+}
+
+export interface FrameDecoder {
+  push(bytes: Uint8Array): Frame[];
+  /** What is left when the body is over. */
+  end(): Frame[];
+}
+
+export function frameDecoder(): FrameDecoder {
   const decoder = new TextDecoder();
-  let ready: string[] = [];
-  const parser = createParser({ maxBufferSize: MAX_BUFFER, onEvent: ({ data }) => data !== "" && ready.push(data) });
-  const drain = () => {
-    const data = ready;
-    ready = [];
-    return data;
-  };
+  const lines = new Lines();
+  const events = new Events();
+  let head = "";
+  let document: string[] | undefined;
+  let stream = false;
+
+  function take(text: string): Frame[] {
+    if (stream) return lines.push(text).flatMap((line) => events.line(line));
+    if (document !== undefined) {
+      document.push(text);
+      return [];
+    }
+    head += text;
+    const [first] = head.trimStart();
+    if (first === undefined) return [];
+    if (/[{[<]/.test(first)) document = [head];
+    else {
+      stream = true;
+      return take(head);
+    }
+    return [];
+  }
+
   return {
-    push(bytes) {
-      parser.feed(decoder.decode(bytes, { stream: true }));
-      return drain();
-    },
+    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
     end() {
-      parser.feed(`${decoder.decode()}\n\n`);
-      return drain();
+      const frames = take(decoder.decode());
+      if (document !== undefined) return [{ type: "document", text: document.join("") }];
+      const last = lines.end();
+      // A field name that was cut off is not a line of anything.
+      const cut = ["data", "event", "id", "retry"].some((name) => name.startsWith(last));
+      return [...frames, ...(cut ? [] : events.line(last)), ...events.end()];
     },
   };
 }

@@ -32,7 +32,7 @@ export function fetchTransport(fetcher: typeof fetch = fetch): Transport {
     try {
       const response = await fetcher(request.url, {
         method: "POST",
-        headers: { "content-type": "application/json", accept: "text/event-stream", ...request.headers },
+        headers: { "content-type": "application/json", accept: "text/event-stream, application/json", ...request.headers },
         body: JSON.stringify(wellFormed(request.body)),
         redirect: "manual",
         signal,

@@ -1,5 +1,5 @@
 // How long one model call may take and be silent, and who may end it. One signal for all reasons.
-import type { Clock, Timer } from "@iii/sdk";
+import { type Clock, sleep, within } from "@iii/sdk";
 
 export type EndedBy = "caller" | "idle" | "total";
 
@@ -57,23 +57,8 @@ export function patience(options: { clock: Clock; idle_ms: number; total_ms: num
         idle.cancel();
       }
     },
-    async sleep(ms) {
-      let timer: Timer | undefined;
-      const elapsed = new Promise<void>((resolve) => {
-        timer = clock.setTimer(resolve, ms);
-      });
-      try {
-        await raced(elapsed, controller.signal);
-      } finally {
-        timer?.cancel();
-      }
-    },
-    async linger(promise, ms) {
-      const elapsed = Promise.withResolvers<void>();
-      const timer = clock.setTimer(elapsed.resolve, ms);
-      await Promise.race([promise.then(nothing, nothing), elapsed.promise]);
-      timer.cancel();
-    },
+    sleep: (ms) => raced(sleep(clock, ms, controller.signal), controller.signal),
+    linger: (promise, ms) => within(clock, ms, promise.then(nothing, nothing), nothing),
     dispose() {
       total.cancel();
       for (const signal of callers) signal.removeEventListener("abort", onCaller);

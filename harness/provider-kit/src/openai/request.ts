@@ -1,51 +1,60 @@
-// A generate request as Chat Completions messages and tools, for OpenAI and compatible servers. Pure.
-import type { ContentBlock, FunctionResultMessage, GenerateRequest } from "@iii/contracts";
-import { type AssistantTurn, paired, type Turn } from "../request/pairing.ts";
+// A healed request as Chat Completions messages and tools, for OpenAI and compatible servers. Pure.
+import type { ContentBlock, FunctionCallBlock } from "@iii/contracts";
+import type { Credential } from "@iii/worker-auth-credentials/contract";
+import type { HealedRequest } from "../request/doctor.ts";
+import type { AssistantTurn, Turn } from "../request/pairing.ts";
 import { argumentsOf, resultText, textOf } from "../request/result-text.ts";
 import { effectiveLevel } from "../request/thinking.ts";
-import type { Credential, HttpRequest, ProviderSettings, RequestContext } from "../spec.ts";
+import type { HttpRequest, ProviderSettings, RequestContext } from "../spec.ts";
 
 type Part = Record<string, unknown>;
 
-function userContent(content: readonly ContentBlock[], vision: boolean): string | Part[] {
-  if (!vision || !content.some((block) => block.type === "image")) return textOf(content);
+function userContent(content: readonly ContentBlock[]): string | Part[] {
+  if (!content.some((block) => block.type === "image")) return textOf(content);
   return content.flatMap((block): Part[] => {
-    if (block.type === "text") return block.text === "" ? [] : [{ type: "text", text: block.text }];
+    if (block.type === "text") return [{ type: "text", text: block.text }];
     if (block.type !== "image") return [];
     return [{ type: "image_url", image_url: { url: `data:${block.mime};base64,${block.data}` } }];
   });
 }
 
-function assistant(turn: AssistantTurn, name: (id: string) => string): Part[] {
-  const text = textOf(turn.content);
-  const tool_calls = turn.content.flatMap((block) =>
-    block.type === "function_call"
-      ? [{ id: block.id, type: "function", function: { name: name(block.function_id), arguments: JSON.stringify(argumentsOf(block)) } }]
-      : [],
-  );
-  if (text === "" && tool_calls.length === 0) return [];
-  return [{ role: "assistant", content: text === "" ? null : text, ...(tool_calls.length === 0 ? {} : { tool_calls }) }];
+function callPart(call: FunctionCallBlock, name: (id: string) => string): Part {
+  const extra = call.extra === undefined ? {} : { extra_content: call.extra };
+  return {
+    id: call.id,
+    type: "function",
+    function: { name: name(call.function_id), arguments: JSON.stringify(argumentsOf(call)) },
+    ...extra,
+  };
 }
 
-function results(list: readonly FunctionResultMessage[], vision: boolean): Part[] {
-  const tools = list.map((result) => ({ role: "tool", tool_call_id: result.function_call_id, content: resultText(result) }));
-  const images = vision ? list.flatMap((result) => result.content.filter((block) => block.type === "image")) : [];
-  // This wire takes no image in a tool message: the pictures follow as the user's.
-  return images.length === 0 ? tools : [...tools, { role: "user", content: userContent(images, true) }];
+/** Thinking in the form in which the server sent it. The doctor has left in only what is this server's. */
+function thoughts({ message, content }: AssistantTurn, text: string): Part {
+  const { reasoning, fields = {} } = message.vendor ?? {};
+  const thought = content.flatMap((block) => (block.type === "thinking" ? [block.text] : [])).join("");
+  if (thought === "" || reasoning === undefined) return fields;
+  if (reasoning !== "content") return { [reasoning]: thought, ...fields };
+  const parts = [{ type: "thinking", thinking: [{ type: "text", text: thought }] }, ...(text === "" ? [] : [{ type: "text", text }])];
+  return { ...fields, content: parts };
+}
+
+function assistant(turn: AssistantTurn, name: (id: string) => string): Part {
+  const text = textOf(turn.content);
+  const tool_calls = turn.content.flatMap((block) => (block.type === "function_call" ? [callPart(block, name)] : []));
+  const content = text === "" ? null : text;
+  return { role: "assistant", content, ...thoughts(turn, text), ...(tool_calls.length === 0 ? {} : { tool_calls }) };
 }
 
 /** The conversation as this wire's messages. */
-export function openAiMessages(request: GenerateRequest, options: { vision: boolean; toolName(id: string): string }): Part[] {
+function messagesOf(request: HealedRequest, name: (id: string) => string): Part[] {
   const prompt = request.system_prompt ?? "";
-  const turns = paired(request.messages).flatMap((turn: Turn): Part[] => {
-    if (turn.role === "assistant") return [...assistant(turn, options.toolName), ...results(turn.results, options.vision)];
-    const content = userContent(turn.content, options.vision);
-    return content.length === 0 ? [] : [{ role: "user", content }];
+  const turns = request.turns.flatMap((turn: Turn): Part[] => {
+    if (turn.role === "user") return [{ role: "user", content: userContent(turn.content) }];
+    const results = turn.results.map((one) => ({ role: "tool", tool_call_id: one.function_call_id, content: resultText(one) }));
+    return [assistant(turn, name), ...results];
   });
   return prompt.trim() === "" ? turns : [{ role: "system", content: prompt }, ...turns];
 }
-
-const EFFORT = { minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh" } as const;
 
 function bearer(credential: Credential | undefined): Record<string, string> {
   if (credential === undefined) return {};
@@ -53,7 +62,7 @@ function bearer(credential: Credential | undefined): Record<string, string> {
 }
 
 /** The whole request for a server that speaks this wire. */
-export function openAiRequest(generate: GenerateRequest, context: RequestContext<ProviderSettings>): HttpRequest {
+export function openAiRequest(generate: HealedRequest, context: RequestContext<ProviderSettings>): HttpRequest {
   const { config, model, credential, url, toolName } = context;
   const wanted = generate.max_output_tokens ?? config.default_max_tokens;
   const level = effectiveLevel(generate.thinking_level, model);
@@ -67,9 +76,9 @@ export function openAiRequest(generate: GenerateRequest, context: RequestContext
     body: {
       model: generate.model,
       max_completion_tokens: Math.min(wanted, model?.max_output_tokens ?? wanted),
-      messages: openAiMessages(generate, { vision: model?.supports_vision !== false, toolName: (id) => toolName(id) }),
+      messages: messagesOf(generate, (id) => toolName(id)),
       ...(tools.length === 0 ? {} : { tools }),
-      ...(level === "off" ? {} : { reasoning_effort: EFFORT[level] }),
+      ...(level === "off" ? {} : { reasoning_effort: level }),
       stream: true,
       stream_options: { include_usage: true },
     },

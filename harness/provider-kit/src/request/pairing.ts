@@ -11,7 +11,6 @@ export interface AssistantTurn {
 export type Turn = { readonly role: "user"; readonly content: readonly ContentBlock[] } | AssistantTurn;
 
 const isCall = (block: ContentBlock): block is FunctionCallBlock => block.type === "function_call";
-const callsOf = (message: AgentMessage | undefined) => (message?.role === "assistant" ? message.content.filter(isCall) : []);
 
 function missingResult(call: FunctionCallBlock, timestamp: number): FunctionResultMessage {
   const text = "This call has no recorded result. It may or may not have run.";
@@ -26,17 +25,23 @@ function missingResult(call: FunctionCallBlock, timestamp: number): FunctionResu
   };
 }
 
-/** The latest result of a call, looked for up to the next message that uses the same id again. */
-function resultOf(call: FunctionCallBlock, later: readonly AgentMessage[]): FunctionResultMessage | undefined {
-  let found: FunctionResultMessage | undefined;
-  for (const message of later) {
-    if (message.role === "function_result" && message.function_call_id === call.id) found = message;
-    if (callsOf(message).some((other) => other.id === call.id)) break;
+/** The latest result of each call, by message and id: a result belongs to the last message before it that uses its id. */
+function resultsOf(messages: readonly AgentMessage[]): Map<AgentMessage, Map<string, FunctionResultMessage>> {
+  const callers = new Map<string, AgentMessage>();
+  const found = new Map<AgentMessage, Map<string, FunctionResultMessage>>();
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      for (const call of message.content.filter(isCall)) callers.set(call.id, message);
+      found.set(message, new Map());
+    }
+    if (message.role !== "function_result") continue;
+    const caller = callers.get(message.function_call_id);
+    if (caller !== undefined) found.get(caller)?.set(message.function_call_id, message);
   }
   return found;
 }
 
-function sendable(message: AssistantMessage): ContentBlock[] {
+function finished(message: AssistantMessage): ContentBlock[] {
   const unfinished = message.stop_reason === "error" || message.stop_reason === "aborted";
   const seen = new Set<string>();
   return message.content.filter((block) => {
@@ -51,12 +56,13 @@ function sendable(message: AssistantMessage): ContentBlock[] {
 
 /** The conversation as turns. `custom` messages and results without a call are left out; a call without a result gets an error result. */
 export function paired(messages: readonly AgentMessage[]): Turn[] {
-  return messages.flatMap((message, index): Turn[] => {
+  const found = resultsOf(messages);
+  return messages.flatMap((message): Turn[] => {
     if (message.role === "user") return [{ role: "user", content: message.content }];
     if (message.role !== "assistant") return [];
-    const content = sendable(message);
-    const later = messages.slice(index + 1);
-    const results = content.filter(isCall).map((call) => resultOf(call, later) ?? missingResult(call, message.timestamp));
+    const content = finished(message);
+    const own = found.get(message);
+    const results = content.filter(isCall).map((call) => own?.get(call.id) ?? missingResult(call, message.timestamp));
     return [{ role: "assistant", message, content, results }];
   });
 }

@@ -13,8 +13,10 @@ export function resultText(result: FunctionResultMessage): string {
   return denial.success ? `[PERMISSION_DENIED]\n${JSON.stringify(denial.data)}\n\n${text}` : text;
 }
 
-/** The arguments of a call as JSON text; what the model wrote when it was not JSON. */
+const MAX_UNPARSED = 8_000;
+
+/** The arguments of a call; what the model wrote, or its beginning, when that could not be used. */
 export function argumentsOf(call: { arguments?: unknown; arguments_text?: string | undefined }): unknown {
   if (call.arguments !== null && call.arguments !== undefined) return call.arguments;
-  return call.arguments_text === undefined ? {} : { unparsed_arguments: call.arguments_text };
+  return call.arguments_text === undefined ? {} : { unparsed_arguments: call.arguments_text.slice(0, MAX_UNPARSED) };
 }

@@ -1,22 +1,15 @@
 // Talks to a provider worker on the real bus the way a turn does.
 import { type AssistantMessageEvent, type GenerateRequest, providerStream } from "@iii/contracts";
-import { type ChannelRef, defineFunction, defineWorker } from "@iii/sdk";
+import { type ChannelRef, defineWorker } from "@iii/sdk";
+import { authGetToken } from "@iii/worker-auth-credentials/contract";
 import { z } from "zod";
-import { Credential } from "../spec.ts";
-
-const getToken = defineFunction({
-  id: "auth::get_token",
-  about: "A credential for tests.",
-  input: z.object({ provider: z.string() }),
-  output: Credential.nullable(),
-});
 
 /** Serves `auth::get_token` with one key for every provider; without a key, with none. */
 export function credentials(key?: string) {
   return defineWorker({
     name: "test-credentials",
     config: z.object({}),
-    register: (on) => on(getToken, () => (key === undefined ? null : { type: "api_key" as const, key })),
+    register: (on) => on(authGetToken, () => (key === undefined ? null : { type: "api_key" as const, key })),
   });
 }
 

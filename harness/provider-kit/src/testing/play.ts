@@ -2,10 +2,11 @@
 import { type AssistantMessage, type AssistantMessageEvent, GenerateRequest, type Model } from "@iii/contracts";
 import type { Clock } from "@iii/sdk";
 import { ManualClock, seededRandom } from "@iii/sdk/testing";
+import type { Credential } from "@iii/worker-auth-credentials/contract";
 import type { z } from "zod";
 import type { Opened, Transport } from "../exchange/http.ts";
 import { generate, type Sink } from "../generate.ts";
-import type { Credential, HttpRequest, ProviderSettings, ProviderSpec } from "../spec.ts";
+import type { HttpRequest, ProviderSettings, ProviderSpec } from "../spec.ts";
 
 /** What the stand-in server does with one request. `lost` breaks the connection after the chunks. */
 export interface Reply {
@@ -19,7 +20,7 @@ export interface Played {
   readonly events: readonly AssistantMessageEvent[];
   readonly message: AssistantMessage;
   readonly attempts: number;
-  readonly unknown_events: number;
+  readonly repairs: readonly string[];
   readonly requests: readonly HttpRequest[];
 }
 
@@ -27,6 +28,8 @@ export interface PlayOptions {
   readonly request?: z.input<typeof GenerateRequest>;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly credential?: Credential;
+  /** Where the spec's requests go. Default: its own address. */
+  readonly url?: string;
   readonly model?: Model;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
@@ -53,8 +56,8 @@ function replies(list: readonly Reply[], seen: HttpRequest[]): Transport {
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** Generates one answer from the replies and collects everything that was told. */
-export async function play<W extends z.ZodType, S, C extends ProviderSettings>(
-  spec: ProviderSpec<W, S, C>,
+export async function play<S, C extends ProviderSettings>(
+  spec: ProviderSpec<S, C>,
   list: readonly Reply[],
   options: PlayOptions = {},
 ): Promise<Played> {
@@ -67,7 +70,7 @@ export async function play<W extends z.ZodType, S, C extends ProviderSettings>(
     {
       request: GenerateRequest.parse(options.request ?? { model: "m", messages: [] }),
       config: spec.config.parse(options.config ?? {}),
-      url: spec.endpoint.url,
+      url: options.url ?? spec.endpoint.url,
       credential: options.credential,
       model: options.model,
       signal: options.signal ?? never,
@@ -76,4 +79,16 @@ export async function play<W extends z.ZodType, S, C extends ProviderSettings>(
     { send: keep, signal: never, ...options.sink },
   );
   return { ...report, events, requests };
+}
+
+/** The HTTP request that a provider makes of a request, as it would leave. */
+export async function requestOf<S, C extends ProviderSettings>(
+  spec: ProviderSpec<S, C>,
+  request: z.input<typeof GenerateRequest>,
+  options: Omit<PlayOptions, "request"> = {},
+): Promise<HttpRequest & { readonly body: Record<string, unknown> }> {
+  const { requests } = await play(spec, [{ status: 400 }], { ...options, request });
+  const [made] = requests;
+  if (made === undefined) throw new Error("no request was made");
+  return { ...made, body: made.body as Record<string, unknown> };
 }
