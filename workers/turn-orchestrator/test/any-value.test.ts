@@ -112,7 +112,7 @@ async function holds(said: Said): Promise<void> {
   expect(await bus.call("state::list", { scope: "active_turns" })).toEqual([]);
 }
 
-test("K2 any JSON as result, arguments and message: the turn stops, the transcript is true, the next turn works", async () => {
+test("P2.2 any JSON as result, arguments and message: the turn stops, the transcript is true, the next turn works", async () => {
   await fc.assert(
     fc.asyncProperty(value, value, value, (answer, args, wrote) => holds({ answer, args, wrote })),
     { numRuns: Number(process.env["III_RUNS"] ?? 40), interruptAfterTimeLimit: 90_000 },

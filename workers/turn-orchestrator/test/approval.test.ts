@@ -85,6 +85,19 @@ test("a denial reaches the model as the user's, and nothing runs", async () => {
   });
 });
 
+test("U24 a denial gives a reason only when the person gave one", async () => {
+  const { workers } = asks([call("t::once", {}, "c1")]);
+  await using bus = await stack(workers);
+  await start(bus, "s1", [user("go")]);
+  await until(bus, "s1", parked());
+  await decide(bus, "s1", "c1", "deny", { reason: null });
+  await until(bus, "s1", ended);
+  const [result] = results(await transcript(bus, "s1"));
+  expect(result?.content).toEqual([text("Permission denied by user")]);
+  expect(result?.details).toMatchObject({ denied_by: "user" });
+  expect(result?.details).not.toHaveProperty("reason");
+});
+
 test("cases 5, 7, 10, 11: of several held calls each runs by its own decision, and the model is asked when all are settled", async () => {
   const { provider, toy, workers } = asks([
     call("t::once", { n: 1 }, "c1"),

@@ -1,6 +1,8 @@
 // The crash table: the process dies at every place between commit, effect and outcome, and comes back on the same store.
 import { APPROVALS_SCOPE, type ApprovalRow } from "@iii/worker-approval-gate/contract";
+import { sessionMessages } from "@iii/worker-session/contract";
 import { expect, test } from "vitest";
+import { worker as session } from "../../session/src/register.ts";
 import { turnGetState } from "../src/contract.ts";
 import { call, ended, events, gate, results, stack, start, text, tools, toyProvider, transcript, user } from "./rig.ts";
 
@@ -51,11 +53,14 @@ const BATCH = [
   call("t::held", { n: 4 }, "c4"),
 ];
 
-function scene() {
+/** Where the transcript is kept: in the orchestrator's own rows, or by the session worker. */
+type Where = "own" | "tree";
+
+function scene(where: Where) {
   const provider = toyProvider((messages) => (results(messages).length === 0 ? BATCH : [text("all done")]));
   const toy = tools();
   const policy = gate((id) => (id === "t::again" ? "needs_approval" : "allow"));
-  return { toy, workers: [provider.worker, policy.worker, toy.worker] };
+  return { toy, workers: [...(where === "tree" ? [session] : []), provider.worker, policy.worker, toy.worker] };
 }
 
 async function die(bus: Bus, turns: number): Promise<void> {
@@ -66,8 +71,8 @@ async function die(bus: Bus, turns: number): Promise<void> {
 }
 
 /** One whole turn with at most one death; returns when it has ended. */
-async function live(reaper: Reaper) {
-  const { toy, workers } = scene();
+async function live(reaper: Reaper, where: Where) {
+  const { toy, workers } = scene(where);
   const bus = await stack(workers, { approval_timeout_ms: 0 }, reaper.point);
   let dead = false;
   const death = reaper.when.then(() => {
@@ -92,12 +97,17 @@ async function live(reaper: Reaper) {
   throw new Error(`stuck at ${JSON.stringify(view)} after ${reaper.hits.at((reaper.death?.at ?? 1) - 1)}`);
 }
 
-async function holds(reaper: Reaper): Promise<void> {
-  const { bus, toy, view } = await live(reaper);
+async function kept(bus: Bus, where: Where) {
+  if (where === "own") return await transcript(bus, "s1");
+  return (await bus.call(sessionMessages, { session_id: "s1" })).messages.map((entry) => entry.message);
+}
+
+async function holds(reaper: Reaper, transcripts: Where): Promise<void> {
+  const { bus, toy, view } = await live(reaper, transcripts);
   await using _ = bus;
   const where = `death ${JSON.stringify(reaper.death)} at ${reaper.hits[(reaper.death?.at ?? 0) - 1]}`;
   expect(view, where).toMatchObject({ state: "stopped", stop_reason: "end" });
-  const messages = await transcript(bus, "s1");
+  const messages = await kept(bus, transcripts);
   expect(
     messages.map((message) => message.role),
     where,
@@ -113,30 +123,39 @@ async function holds(reaper: Reaper): Promise<void> {
   expect(ends, where).toHaveLength(1);
   expect(await bus.call("state::list", { scope: "active_turns" }), where).toEqual([]);
   expect(await bus.call("state::list", { scope: APPROVALS_SCOPE }), where).toEqual([]);
+  expect(await bus.call("state::list", { scope: "session", prefix: "s1/pending/" }), where).toEqual([]);
 }
 
-test("nobody dies: the table's own scene holds", async () => {
+test.each(["own", "tree"] as const)("nobody dies: the table's own scene holds, with the transcript in its %s rows", async (where) => {
   const reaper = new Reaper();
-  await holds(reaper);
+  await holds(reaper, where);
   expect(reaper.hits.length).toBeGreaterThan(15);
 });
 
-test("A9 death at every cut point: the turn ends, nothing is run twice in silence, nothing is lost or doubled", async () => {
-  const dry = new Reaper();
-  await holds(dry);
-  for (let at = 1; at <= dry.hits.length; at += 1) {
-    const reaper = new Reaper();
-    reaper.death = { at, how: "there", turns: 0 };
-    await holds(reaper);
-  }
-}, 120_000);
+test.each(["own", "tree"] as const)(
+  "A9 death at every cut point: the turn ends, nothing is run twice in silence, nothing is lost or doubled (%s)",
+  async (where) => {
+    const dry = new Reaper();
+    await holds(dry, where);
+    for (let at = 1; at <= dry.hits.length; at += 1) {
+      const reaper = new Reaper();
+      reaper.death = { at, how: "there", turns: 0 };
+      await holds(reaper, where);
+    }
+  },
+  240_000,
+);
 
-test("death while a commit or an effect is under way, at seeded moments, changes nothing of that", async () => {
-  const dry = new Reaper();
-  await holds(dry);
-  for (let seed = 0; seed < 24; seed += 1) {
-    const reaper = new Reaper();
-    reaper.death = { at: 1 + ((seed * 7) % dry.hits.length), how: "soon", turns: seed % 6 };
-    await holds(reaper);
-  }
-}, 120_000);
+test.each(["own", "tree"] as const)(
+  "death while a commit or an effect is under way, at seeded moments, changes nothing of that (%s)",
+  async (where) => {
+    const dry = new Reaper();
+    await holds(dry, where);
+    for (let seed = 0; seed < 24; seed += 1) {
+      const reaper = new Reaper();
+      reaper.death = { at: 1 + ((seed * 7) % dry.hits.length), how: "soon", turns: seed % 6 };
+      await holds(reaper, where);
+    }
+  },
+  240_000,
+);

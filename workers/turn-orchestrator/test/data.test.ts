@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test("K2 content that the store refuses is replaced by an error of that call: what ran is not said to be unfinished", async () => {
+test("K2.1 content that the store refuses is replaced by an error of that call: what ran is not said to be unfinished", async () => {
   const provider = callsOnce("t::big", { size: 90_000 });
   await using bus = await testBus(
     [provider.worker, gate().worker, tools().worker, { worker: orchestrator(), config: { startup_grace_ms: 0 } }],
@@ -102,7 +102,7 @@ test("K2 content that the store refuses is replaced by an error of that call: wh
   await goesOn(bus, provider);
 });
 
-test("K2 an answer that the store refuses is an error of that answer, and its calls do not run", async () => {
+test("K2.2 an answer that the store refuses is an error of that answer, and its calls do not run", async () => {
   const provider = toyProvider((_messages, nth) => (nth === 1 ? [text("x".repeat(70_000)), call("t::once", {}, "c1")] : [text("ok")]));
   const toy = tools();
   await using bus = await testBus(

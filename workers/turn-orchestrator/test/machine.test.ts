@@ -219,7 +219,34 @@ describe("any history", () => {
   });
 });
 
-test("what changes something outside leaves only when it is journalled", () => {
+test("K3.6 in any history a call goes one way through its phases, and back only to be tried anew", () => {
+  const later: Record<TurnCall["phase"], readonly TurnCall["phase"][]> = {
+    planned: ["ready", "parked", "done"],
+    parked: ["released", "done"],
+    released: ["ready", "done"],
+    ready: ["started", "done"],
+    started: ["started", "probing", "done"],
+    probing: ["started", "probing", "done"],
+    done: [],
+  };
+  const property = fc.property(rolls, (dice) => {
+    let before: readonly TurnCall[] = [];
+    play(dice, ({ record }) => {
+      for (const call of record.calls) {
+        const was = before.find((other) => other.id === call.id)?.phase;
+        // Several steps may lie between two looks.
+        if (was !== undefined && was !== call.phase) expect(reaches(was, call.phase)).toBe(true);
+      }
+      before = record.calls;
+      return [];
+    });
+  });
+  const reaches = (from: TurnCall["phase"], to: TurnCall["phase"], seen = new Set<string>()): boolean =>
+    later[from].some((next) => next === to || (!seen.has(next) && reaches(next, to, new Set([...seen, next]))));
+  fc.assert(property, { numRuns: 300 });
+});
+
+test("W1 what changes something outside leaves only when it is journalled", () => {
   const kinds = { generate: true, invoke: true, append: true, judge: false, recheck: false, probe: false } as const;
   for (const [type, expected] of Object.entries(kinds)) {
     const call: TurnCall = { id: "c", function_id: "f", args: {}, phase: "planned" };

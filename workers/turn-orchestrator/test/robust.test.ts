@@ -23,7 +23,7 @@ test("a record that lost its request ends as failed with a reason, not in silenc
   expect(await bus.call("state::list", { scope: "active_turns" })).toEqual([]);
 });
 
-test("a step that keeps failing ends the turn as failed, also when not even the transcript can be reached", async () => {
+test("W4 a step that keeps failing ends the turn as failed, also when not even the transcript can be reached", async () => {
   const provider = toyProvider(() => [text("never stored")]);
   await using bus = await stack([provider.worker], { transcript: "tree", max_step_failures: 3 });
   await start(bus, "s1", [user("go")]);
@@ -163,7 +163,7 @@ test("a turn with one call costs six commits of its own", async () => {
   expect(commits).toBe(6);
 });
 
-test("two deliveries of one session at once: the later one takes over, and the turn ends as it should", async () => {
+test("W7 two deliveries of one session at once: the later one takes over, and the turn ends as it should", async () => {
   const provider = toyProvider((_messages, nth) => (nth === 1 ? "hang" : [text("second")]));
   await using bus = await stack([provider.worker]);
   await start(bus, "s1", [user("go")]);

@@ -12,7 +12,7 @@ function asks() {
 }
 
 test.each([-3 * HOUR, -60_000, 2 * HOUR, 30 * 24 * HOUR])(
-  "K8 a parked call has its whole time, though the wall clock steps by %i ms",
+  "K8.1 K8.2 a parked call has its whole time, though the wall clock steps by %i ms",
   async (step) => {
     await using bus = await stack(asks(), { approval_timeout_ms: 600_000 });
     await start(bus, "s1", [user("go")]);
@@ -30,7 +30,7 @@ test.each([-3 * HOUR, -60_000, 2 * HOUR, 30 * 24 * HOUR])(
   },
 );
 
-test("K8 a process that starts with another wall clock never gives a parked call more than its whole time", async () => {
+test("K8.1 a process that starts with another wall clock never gives a parked call more than its whole time", async () => {
   await using bus = await stack(asks(), { approval_timeout_ms: 600_000 });
   await start(bus, "s1", [user("go")]);
   await until(bus, "s1", held);
@@ -44,14 +44,17 @@ test("K8 a process that starts with another wall clock never gives a parked call
   expect(results(await transcript(bus, "s1"))[0]?.details).toMatchObject({ denied_by: "expired" });
 });
 
-test.each([-3 * HOUR, 2 * HOUR])("K8 a silent model is waited for by elapsed time, though the wall clock steps by %i ms", async (step) => {
-  const provider = toyProvider(() => "hang");
-  await using bus = await stack([provider.worker], { model_timeout_ms: 100_000 });
-  await start(bus, "s1", [user("go")]);
-  await until(bus, "s1", () => provider.seen.length === 1);
-  bus.clock.step(step);
-  await bus.clock.advance(80_000);
-  expect(await bus.call(turnGetState, { session_id: "s1" })).toMatchObject({ state: "assistant_streaming" });
-  await bus.clock.advance(40_000);
-  expect(await until(bus, "s1", ended)).toMatchObject({ stop_reason: "error" });
-});
+test.each([-3 * HOUR, 2 * HOUR])(
+  "K8.1 K8.2 a silent model is waited for by elapsed time, though the wall clock steps by %i ms",
+  async (step) => {
+    const provider = toyProvider(() => "hang");
+    await using bus = await stack([provider.worker], { model_timeout_ms: 100_000 });
+    await start(bus, "s1", [user("go")]);
+    await until(bus, "s1", () => provider.seen.length === 1);
+    bus.clock.step(step);
+    await bus.clock.advance(80_000);
+    expect(await bus.call(turnGetState, { session_id: "s1" })).toMatchObject({ state: "assistant_streaming" });
+    await bus.clock.advance(40_000);
+    expect(await until(bus, "s1", ended)).toMatchObject({ stop_reason: "error" });
+  },
+);

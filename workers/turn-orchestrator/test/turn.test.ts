@@ -1,5 +1,6 @@
 // A turn on the real engine core: from run::start to its end, through tools, people, errors and aborts.
 import { expect, test } from "vitest";
+import { worker as models } from "../../models-catalog/src/register.ts";
 import { runAbort } from "../src/contract.ts";
 import { call, ended, events, gate, results, stack, start, text, tools, toyProvider, transcript, until, user } from "./rig.ts";
 
@@ -90,7 +91,7 @@ test.each(["transient", "rate_limited", "permanent"] as const)(
   },
 );
 
-test("abort closes the provider's request before the turn is shown as stopped", async () => {
+test("W6 abort closes the provider's request before the turn is shown as stopped", async () => {
   const provider = toyProvider(() => "hang");
   await using bus = await stack([provider.worker]);
   await start(bus, "s1", [user("go")]);
@@ -149,6 +150,18 @@ test("an unknown provider is named, with those that are connected", async () => 
   await using bus = await stack([provider.worker]);
   const asked = start(bus, "s1", [user("a")], { provider: "tyo" });
   await expect(asked).rejects.toMatchObject({ code: "provider_unknown", details: { known: ["toy"] } });
+});
+
+test("K12.3 an unknown model is answered with what is known, and with how one is added", async () => {
+  const provider = toyProvider(() => [text("x")]);
+  await using bus = await stack([provider.worker, models]);
+  const registered = { id: "m-large", provider: "toy", api: "toy", display_name: "M", context_window: 1_000 };
+  await bus.call("models::register", registered);
+  await expect(start(bus, "s1", [user("a")], { model: "m-lrge" })).rejects.toMatchObject({
+    code: "model_unknown",
+    message: expect.stringMatching(/did you mean 'm-large'\?.*models::register/),
+    details: { near: "m-large", known: ["m-large"] },
+  });
 });
 
 test("max_turns ends a turn that goes on calling, with a message that says so", async () => {
