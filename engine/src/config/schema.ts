@@ -53,6 +53,7 @@ const PROTECTED_SCOPES = [
   "session_index",
   "active_turns",
   "approvals",
+  "approvals_decided",
   "budgets",
   "vault",
   "session_tree:*",

@@ -6,6 +6,8 @@ import { z } from "zod";
 export { Decision, DecisionRecord };
 
 export const APPROVALS_SCOPE = "approvals";
+/** Decisions, by the same keys; they outlive the rows that they decided. */
+export const DECIDED_SCOPE = "approvals_decided";
 
 /** The key of a call's row. Unambiguous because neither id may contain `/`. */
 export function approvalKey(session_id: string, function_call_id: string): string {
@@ -22,7 +24,8 @@ export const ApprovalRow = z.discriminatedUnion("status", [
 ]);
 export type ApprovalRow = z.infer<typeof ApprovalRow>;
 
-export const PendingApproval = ParkedCall;
+/** `remaining_ms` is counted by the gate and does not follow steps of the wall clock; null = no end. Other gates may leave it out. */
+export const PendingApproval = ParkedCall.extend({ remaining_ms: z.number().nonnegative().nullish() });
 export type PendingApproval = z.infer<typeof PendingApproval>;
 
 export const ResolveInput = z.object({

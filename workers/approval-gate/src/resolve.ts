@@ -9,11 +9,11 @@ export type Resolution =
 export function resolveRow(
   row: ApprovalRow | undefined,
   request: ResolveInput,
-  facts: { readonly now: number; readonly hash: string | undefined; readonly by: string },
+  facts: { readonly now: number; readonly expired: boolean; readonly hash: string | undefined; readonly by: string },
 ): Resolution {
   if (row === undefined) return refuse("not_pending", "no call with these ids waits for a decision");
   if (row.status === "decided") return { kind: "answer", answer: alreadyDecided(decisionOf(row)) };
-  if (isExpired(row, facts.now)) return refuse("not_pending", "the request expired; start the call again to be asked again");
+  if (facts.expired) return refuse("not_pending", "the request expired; start the call again to be asked again");
   if (row.args_sha256 !== facts.hash) return refuse("args_changed", "the stored arguments are not the ones that were asked about");
   if (request.args_sha256 !== undefined && request.args_sha256 !== row.args_sha256) {
     return refuse("args_changed", "the decision names other arguments than the ones that wait; look at the request again");
@@ -29,11 +29,6 @@ export function decisionOf(row: Extract<ApprovalRow, { status: "decided" }>): De
 
 export function alreadyDecided(first: DecisionRecord): ResolveResult {
   return { ok: false, error: "already_decided", message: `already decided: ${first.decision} by ${first.by}`, first };
-}
-
-/** Whether the hold's time is over. */
-export function isExpired(row: { readonly expires_at: number | null }, now: number): boolean {
-  return row.expires_at !== null && row.expires_at <= now;
 }
 
 function refuse(error: "not_pending" | "args_changed", message: string): Resolution {

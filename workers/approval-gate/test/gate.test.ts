@@ -3,7 +3,7 @@ import { argsSha256 } from "@iii/contracts/args-hash";
 import { BusError, silentLogger } from "@iii/sdk";
 import { ManualClock } from "@iii/sdk/testing";
 import { describe, expect, test } from "vitest";
-import { ApprovalRow } from "../src/contract.ts";
+import { ApprovalRow, DecisionRecord } from "../src/contract.ts";
 import { Gate } from "../src/gate.ts";
 import { resolveRow } from "../src/resolve.ts";
 import type { Rows } from "../src/rows.ts";
@@ -14,11 +14,11 @@ const decided = ApprovalRow.parse({ ...pending, status: "decided", decision: "de
 const ask = { session_id: "s", function_call_id: "c", decision: "allow" } as const;
 
 describe("a decision", () => {
-  const facts = { now: 500, hash: argsSha256(call), by: "bob" };
+  const facts = { now: 500, expired: false, hash: argsSha256(call), by: "bob" };
   test.each([
     ["for nothing", undefined, ask, facts, "not_pending"],
     ["for a decided call", decided, ask, facts, "already_decided"],
-    ["at the moment of expiry", pending, ask, { ...facts, now: 1_000 }, "not_pending"],
+    ["after its time", pending, ask, { ...facts, expired: true }, "not_pending"],
     ["about other arguments", pending, { ...ask, args_sha256: "0".repeat(64) }, facts, "args_changed"],
     ["after the stored arguments changed", pending, ask, { ...facts, hash: "0".repeat(64) }, "args_changed"],
   ])("%s is refused", (_title, row, request, given, error) => {
@@ -47,6 +47,7 @@ test("the arguments hash ignores key order and sees every value", () => {
 function memoryRows(rows: ApprovalRow[]): Rows & { fail?: BusError; consume(): void } {
   let current = rows.map((row, i) => ({ row, rev: i + 1 }));
   let next = rows.length + 1;
+  const kept = new Map<string, DecisionRecord>();
   return {
     async read(sid, cid) {
       if (this.fail) throw this.fail;
@@ -58,7 +59,11 @@ function memoryRows(rows: ApprovalRow[]): Rows & { fail?: BusError; consume(): v
       if (found === undefined) return false;
       found.row = row;
       found.rev = next++;
+      kept.set(`${row.session_id}/${row.function_call_id}`, DecisionRecord.parse(row));
       return true;
+    },
+    async decided(sid, cid) {
+      return kept.get(`${sid}/${cid}`);
     },
     async list(sid) {
       return current.map(({ row }) => row).filter((row) => sid === undefined || row.session_id === sid);
@@ -126,5 +131,32 @@ describe("the gate", () => {
     expect((await gate.pending("s")).map((row) => row.function_call_id)).toEqual(["d", "c"]);
     await clock.advance(500);
     expect((await gate.pending(undefined)).map((row) => row.function_call_id)).toEqual(["d"]);
+  });
+  test("at the moment of expiry a decision comes too late", async () => {
+    const { gate, clock } = setup();
+    await gate.pending(undefined);
+    await clock.advance(500);
+    expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending", message: expect.stringContaining("expired") });
+  });
+  test.each([-3, -1, 1, 2, 24])("K8 a clock that steps by %i hours neither expires a call nor keeps it alive", async (hours) => {
+    const { gate, clock } = setup();
+    expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 500 }]);
+    clock.step(hours * 3_600_000);
+    expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 500 }]);
+    await clock.advance(200);
+    expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 300 }]);
+    await clock.advance(300);
+    expect(await gate.pending("s")).toEqual([]);
+    expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending" });
+  });
+  test("K8 a row that is met after the clock stepped back has no more time than it was given", async () => {
+    const { gate, clock } = setup();
+    clock.step(-3_600_000);
+    expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 999 }]);
+  });
+  test("K8 a row without end has none", async () => {
+    const { gate, clock } = setup([{ ...pending, expires_at: null }]);
+    clock.step(1e12);
+    expect(await gate.pending("s")).toMatchObject([{ remaining_ms: null }]);
   });
 });
