@@ -14,17 +14,24 @@ export const PermissionRequest = z.object({
 });
 export type PermissionRequest = z.infer<typeof PermissionRequest>;
 
+/** A longer answer, in characters of JSON, is no decision. */
+export const MAX_DECISION = 65_536;
+/** Of a rule's id. */
+export const MAX_RULE_ID = 512;
+
+const RuleId = z.string().max(MAX_RULE_ID);
+
 /** `rule_id` is optional because replacement engines may have no rules to name; ours always names one. */
 export const PermissionDecision = z.discriminatedUnion("decision", [
-  z.object({ decision: z.literal("allow"), rule_id: z.string().optional() }),
+  z.object({ decision: z.literal("allow"), rule_id: RuleId.optional() }),
   z.object({
     decision: z.literal("deny"),
-    rule_id: z.string().optional(),
+    rule_id: RuleId.optional(),
     rule_action: z.literal("deny").optional(),
     matched_constraint: MatchedConstraint.optional(),
-    reason: z.string().optional(),
+    reason: z.string().max(4_000).optional(),
   }),
-  z.object({ decision: z.literal("needs_approval"), rule_id: z.string().optional() }),
+  z.object({ decision: z.literal("needs_approval"), rule_id: RuleId.optional() }),
 ]);
 export type PermissionDecision = z.infer<typeof PermissionDecision>;
 

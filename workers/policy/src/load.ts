@@ -2,6 +2,7 @@
 // is not understood is never passed over, for a rule without its constraint is a wider rule.
 import { nearest } from "@iii/sdk";
 import { LineCounter } from "yaml";
+import { MAX_RULE_ID } from "./contract.ts";
 import { covers, fieldFault, functionDoubt, functionFault, regexDoubt, regexFault } from "./pattern-faults.ts";
 import { type Constraint, compileRules, type RuleSet, type RuleSource } from "./rules.ts";
 import { type Entry, type Fault, Faults, type Offset, readYaml, type Tree, type TreeMap, toValue } from "./strict-yaml.ts";
@@ -94,11 +95,19 @@ class Reader {
     else this.#pattern(pattern, given.at);
     const action = this.#action(node);
     const constraints = this.#constraints(child(node, "args"), action);
+    const { id, idText } = this.#givenId(node);
+    if (action === undefined || pattern === undefined) return [];
+    return [{ pattern, action, rule_id: this.#ruleId((id ?? node).at, idText ?? pattern), constraints, at: node.at }];
+  }
+
+  #givenId(node: TreeMap): { id: Tree | undefined; idText: string | undefined } {
     const id = child(node, "rule_id");
     const idText = textOf(id);
     if (id !== undefined && !idText) this.#unless(id, "`rule_id` must be a non-empty text");
-    if (action === undefined || pattern === undefined) return [];
-    return [{ pattern, action, rule_id: this.#ruleId((id ?? node).at, idText ?? pattern), constraints, at: node.at }];
+    if (id !== undefined && idText !== undefined && idText.length > MAX_RULE_ID) {
+      this.#fault(id.at, `\`rule_id\` is longer than ${MAX_RULE_ID} characters`);
+    }
+    return { id, idText };
   }
 
   #action(node: TreeMap): Action | undefined {

@@ -1,7 +1,7 @@
 // The one gate before a function runs for a model: the policy is asked, and a person when it says so. Anything but a clear yes is a no.
 import { argsSha256 } from "@iii/contracts/args-hash";
 import { toBusError, within } from "@iii/sdk";
-import { checkPermissions, PermissionDecision } from "@iii/worker-policy/contract";
+import { checkPermissions, MAX_DECISION, PermissionDecision } from "@iii/worker-policy/contract";
 import { functionInfo, graceLeft, isNotServed, policyFrom, waitServed } from "../catalogue.ts";
 import type { Deps } from "../deps.ts";
 import type { Verdict } from "../machine/events.ts";
@@ -48,7 +48,9 @@ async function consult(call: TurnCall, place: Place, deps: Deps, signal: AbortSi
   const payload = { function_id, args: call.args as Record<string, unknown>, session_id, function_call_id: id, mode: place.request.mode };
   const ask = async (): Promise<PermissionDecision | Settled> => {
     try {
-      const answer = PermissionDecision.safeParse(await deps.iii.trigger(checkPermissions.id, payload, { timeout_ms, signal }));
+      const reply = await deps.iii.trigger(checkPermissions.id, payload, { timeout_ms, signal });
+      if ((JSON.stringify(reply) ?? "").length > MAX_DECISION) return unavailable(function_id, "its answer was too long to be a decision");
+      const answer = PermissionDecision.safeParse(reply);
       return answer.success ? answer.data : unavailable(function_id, "its answer was malformed");
     } catch (thrown) {
       if (
