@@ -25,7 +25,7 @@ export const ApprovalRow = z.discriminatedUnion("status", [
 export type ApprovalRow = z.infer<typeof ApprovalRow>;
 
 /** `remaining_ms` is counted by the gate and does not follow steps of the wall clock; null = no end. Other gates may leave it out. */
-export const PendingApproval = ParkedCall.extend({ remaining_ms: z.number().nonnegative().nullish() });
+export const PendingApproval = ParkedCall.extend({ remaining_ms: z.exactOptional(z.number().nonnegative().nullable()) });
 export type PendingApproval = z.infer<typeof PendingApproval>;
 
 export const ResolveInput = z.object({
