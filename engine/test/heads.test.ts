@@ -23,7 +23,7 @@ async function unharmed(bus: TestBus): Promise<void> {
   await bus.call(registeredTriggersList, {});
 }
 
-test.each(DEPTHS)("K4 metadata of %d levels is an answer to its caller", async (levels) => {
+test.each(DEPTHS)("K4.1, P2.1 metadata of %d levels is an answer to its caller", async (levels) => {
   await using bus = await testBus();
   const { worker, caller } = await pair(bus);
   caller.say(`{"type":"invokefunction","invocation_id":"a","function_id":"odd::fn","metadata":${deep(levels)},"data":{}}`);
@@ -34,7 +34,7 @@ test.each(DEPTHS)("K4 metadata of %d levels is an answer to its caller", async (
   await unharmed(bus);
 });
 
-test.each(DEPTHS)("K4 details of %d levels do not keep an error from its caller", async (levels) => {
+test.each(DEPTHS)("K4.1, P2.1 details of %d levels do not keep an error from its caller", async (levels) => {
   await using bus = await testBus();
   const { worker, caller } = await pair(bus);
   caller.say({ type: "invokefunction", invocation_id: "a", function_id: "odd::fn", data: {} });
@@ -52,7 +52,7 @@ test.each([
   ["a text of 100,000", JSON.stringify({ message: long(100_000), code: "mine" })],
   ["details of 100,000", JSON.stringify({ message: "no", code: "mine", details: long(100_000) })],
   ["a stack of 100,000", JSON.stringify({ message: "no", code: "mine", stacktrace: long(100_000) })],
-])("K4 an error with %s arrives shorter", async (_title, body) => {
+])("K4.5 an error with %s arrives shorter", async (_title, body) => {
   await using bus = await testBus();
   const { worker, caller } = await pair(bus);
   caller.say({ type: "invokefunction", invocation_id: "a", function_id: "odd::fn", data: {} });
@@ -67,7 +67,7 @@ test.each([
   ["metadata of 65,537", `"metadata":"${long(65_537)}"`],
   ["a trace context of 2,000", `"traceparent":"${long(2_000)}"`],
   ["a queue's name of 70,000", `"action":{"type":"enqueue","queue":"${long(70_000)}"}`],
-])("K4 a call with %s characters is answered, and not made", async (_title, member) => {
+])("K4.5 a call with %s characters is answered, and not made", async (_title, member) => {
   await using bus = await testBus();
   const { worker, caller } = await pair(bus);
   caller.say(`{"type":"invokefunction","invocation_id":"a","function_id":"odd::fn",${member},"data":{}}`);
@@ -87,7 +87,7 @@ const NOT_REGISTERED = [
   ["a description of 4,097", `"description":"${long(4_097)}"`],
 ] as const;
 
-test.each(NOT_REGISTERED)("K4 a function with %s is refused, and everybody's list is whole", async (_title, member) => {
+test.each(NOT_REGISTERED)("K4.3, K4.5 a function with %s is refused, and everybody's list is whole", async (_title, member) => {
   const log = notingLogger();
   await using bus = await testBus([], { log });
   const worker = new Peer(bus);
@@ -101,7 +101,7 @@ test.each(NOT_REGISTERED)("K4 a function with %s is refused, and everybody's lis
   await unharmed(bus);
 });
 
-test("K4 schemas of 64 KB and descriptions of 4 KB are taken", async () => {
+test("K4.5 schemas of 64 KB and descriptions of 4 KB are taken", async () => {
   await using bus = await testBus();
   const worker = new Peer(bus);
   const schema = { d: long(65_536 - '{"d":""}'.length) };
@@ -117,7 +117,7 @@ test.each([
   ["an id that changes direction", "a\\u202eb"],
   ["an id with a NUL", "a\\u0000b"],
   ["an id of half a surrogate", "a\\ud800b"],
-])("K4 a trigger with %s is refused with an answer", async (_title, name) => {
+])("K4.5 a trigger with %s is refused with an answer", async (_title, name) => {
   await using bus = await testBus();
   const peer = new Peer(bus);
   peer.say(`{"type":"registertrigger","id":"${name}","trigger_type":"subscribe","function_id":"odd::fn","config":{"topic":"t"}}`);
@@ -133,7 +133,7 @@ test.each([
   ["513 levels", deep(513), "payload_too_deep"],
   ["20,000 levels", deep(20_000), "payload_too_deep"],
   ["70,000 characters", `"${long(70_000)}"`, "payload_too_large"],
-])("K4 a trigger's config of %s is refused, as a frame and as a call", async (_title, config, code) => {
+])("K4.1 a trigger's config of %s is refused, as a frame and as a call", async (_title, config, code) => {
   await using bus = await testBus();
   const peer = new Peer(bus);
   peer.say(`{"type":"registertrigger","id":"a","trigger_type":"http","function_id":"odd::fn","config":${config}}`);
@@ -147,7 +147,7 @@ test.each([
   await unharmed(bus);
 });
 
-test("K4 refusals are noted once per connection and second, with what was left out", async () => {
+test("K4.6 refusals are noted once per connection and second, with what was left out", async () => {
   const log = notingLogger();
   await using bus = await testBus([], { log });
   const [one, other] = [new Peer(bus), new Peer(bus)];
@@ -160,7 +160,7 @@ test("K4 refusals are noted once per connection and second, with what was left o
   expect(log.lines.at(-1)?.fields).toMatchObject({ more_before: 999 });
 });
 
-test("K4 a built-in's own call that cannot be written ends with an error, and leaves nobody waiting when the engine stops", async () => {
+test("K4.2 a built-in's own call that cannot be written ends with an error, and leaves nobody waiting when the engine stops", async () => {
   const log = notingLogger();
   const seen = probe("odd::fn", [{ type: "subscribe", config: { topic: "t" } }]);
   const bus = await testBus([seen.worker], { log });

@@ -3,7 +3,7 @@ import { httpBench } from "./bench.ts";
 
 const deep = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-test("K4 a body nested too deep is a 400 that says so, a result nested too deep an error, and the engine goes on", async () => {
+test("K4.4 a body nested too deep is a 400 that says so, a result nested too deep an error, and the engine goes on", async () => {
   const on = await httpBench({});
   try {
     const iii = on.connect();

@@ -95,7 +95,7 @@ test.each([
     "transact, enqueue",
     (bus: TestBus, data: unknown) => bus.call(stateTransact, { enqueue: [{ queue: "default", function_id: "odd::fn", data }] }),
   ],
-] as const)("K4 a value of 513 levels is an answer, and what is delivered is what was sent: %s", async (_way, send) => {
+] as const)("K4.1, P2.1 a value of 513 levels is an answer, and what is delivered is what was sent: %s", async (_way, send) => {
   const topics = ["subscribe", "durable:subscriber"].map((type) => ({ type, config: { topic: "t" } }));
   const seen = probe("odd::fn", [...topics, { type: "stream", config: { stream_name: "s" } }]);
   await using bus = await testBus([seen.worker]);

@@ -125,7 +125,7 @@ describe("the end of a program", () => {
     ["a session in a session", "setsid sh -c 'setsid sh -c \"echo \\$\\$ > pid; exec sleep 120\"' & wait"],
     ["an orphan in a session of its own", "setsid sh -c 'sleep 120 </dev/null >/dev/null 2>&1 & echo $! > pid' ; sleep 120"],
     ["one that ignores the request to stop", "setsid sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done' & wait"],
-  ])("K14 Stop also ends %s", async (_title, line) => {
+  ])("K14.2 Stop also ends %s", async (_title, line) => {
     const abort = new AbortController();
     const refused = expect(sh(line, {}, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
     await pidIn("pid").toBeGreaterThan(0);
@@ -134,12 +134,12 @@ describe("the end of a program", () => {
     await refused;
     expect(isRunning(pid)).toBe(false);
   });
-  test("K14 a timeout, and the program's own end, take along who left the group", async () => {
+  test("K14.2 a timeout, and the program's own end, take along who left the group", async () => {
     await sh(`setsid ${sleeper} & echo $! > timed; wait`, { timeout_ms: 200 });
     await sh("setsid sh -c 'echo $$ > ended; exec sleep 120' </dev/null >/dev/null 2>&1 & while ! test -s ended; do sleep 0.01; done");
     for (const name of ["timed", "ended"]) expect(isRunning(Number(await readFile(join(deps.root.path, name), "utf8")))).toBe(false);
   });
-  test("K14 one run's end leaves another run alone", async () => {
+  test("K14.2 one run's end leaves another run alone", async () => {
     const abort = new AbortController();
     const other = sh("setsid sh -c 'echo $$ > other; exec sleep 120' & wait", {}, abort.signal);
     const refused = expect(other).rejects.toMatchObject({ code: "cancelled" });
@@ -166,7 +166,7 @@ test("capped output keeps start and end, whatever the chunks", () => {
   expect([small.text(), small.truncated]).toEqual(["a".repeat(200), false]);
 });
 
-describe("K14 output is never cut inside a character", () => {
+describe("K14.1 output is never cut inside a character", () => {
   const text = "aé€😀".repeat(200);
   test.each([20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30])("kept: %i bytes", (max) => {
     for (const size of [1, 3, 1_000]) {

@@ -161,7 +161,7 @@ describe("reading", () => {
     await write(inRoot("f"), "aé€😀xyz");
     expect((await reading("f", { max_bytes })).content).not.toContain("\ufffd");
   });
-  test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])("K14 a text read from byte %i on has no half character", async (offset) => {
+  test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])("K14.1 a text read from byte %i on has no half character", async (offset) => {
     const text = "aé€😀xyz";
     await write(inRoot("f"), text);
     for (const max_bytes of [1, 2, 3, 4, 5, 100]) {
@@ -170,7 +170,7 @@ describe("reading", () => {
       expect(text).toContain(content);
     }
   });
-  test("K14 a line that is shown in part ends in a whole character", async () => {
+  test("K14.1 a line that is shown in part ends in a whole character", async () => {
     await write(inRoot("f"), `${"x".repeat(399)}😀 end`);
     const { matches } = await grep(root, { pattern: "end", path: "f" }, never);
     expect(matches[0]?.text).toBe("x".repeat(399));
