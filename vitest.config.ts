@@ -4,6 +4,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** How many seeds of the crash table to run. */
     seeds: number;
+    /** How many values of a property over real processes to try. */
+    values: number;
   }
 }
 
@@ -32,7 +34,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["harness/e2e/scenarios/**/*.test.ts", ...(FULL ? ["harness/e2e/full/**/*.test.ts"] : [])],
-          provide: { seeds: FULL ? 50 : 10 },
+          provide: { seeds: FULL ? 50 : 10, values: FULL ? 300 : 30 },
           testTimeout: 90_000,
           hookTimeout: 90_000,
           fileParallelism: false,

@@ -22,7 +22,7 @@ export interface Evidence {
 
 const ID = String.raw`(?:[KP]\d+\.\d+|[AMPU]\d+|case \d+)`;
 const COMMENT = /^\s*\/\/.*$|^\s*\/\*[\s\S]*?\*\//gm;
-const HEAD = new RegExp(`["'\`]((?:${ID}(?:, | and )?)+)[ :]\\S`, "g");
+const HEAD = new RegExp(`["'\`]((?:${ID}(?:,|:| and)? )+)\\S`, "g");
 const VERIFIES = /\bverifies\(([^)]*)\)/g;
 
 /** The ids that a test file cites: at the head of a title, or of a table's row, or by `verifies`. Comments cite nothing. */
