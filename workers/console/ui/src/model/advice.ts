@@ -16,7 +16,7 @@ const NEXT: Readonly<Record<string, string>> = {
   id_invalid: "Ids are 1 to 128 printable ASCII characters without spaces and without '/'.",
   provider_unknown: "Choose another model, or enable the provider's worker in config.yaml.",
   model_unknown: "Choose a model from the list.",
-  credential_missing: "Set the provider's key in the environment and restart its worker, or choose the demo model.",
+  credential_missing: "Set the provider's key in the environment and start again, or choose another model.",
   session_busy: "Wait for the running turn, or stop it.",
   gate_unavailable: "Start the policy worker: without it every call is refused.",
   store_unavailable: "The disk refused a write. Check space and permissions of the data folder.",
@@ -48,4 +48,24 @@ export function refusal(error: string, first?: { decision?: string | undefined; 
 /** Whether nobody serves the function that was called: its layer is not part of this stack, or is down. */
 export function isAbsent(thrown: unknown): boolean {
   return advice(thrown).code === "function_not_found";
+}
+
+const AFTER: Readonly<Record<string, string>> = {
+  auth_expired: "Set the key and send again, or choose another model.",
+  rate_limited: "Wait a moment and send again, or choose another model.",
+  context_overflow: "Start a new session, or choose a model with a longer context.",
+  transient: "Send again.",
+};
+
+/** Why an answer failed, in a person's words, and what to do next. */
+export function failure(answer: {
+  readonly provider: string;
+  readonly error_kind?: string | null | undefined;
+  readonly error_message?: string | null | undefined;
+}): Advice {
+  const code = answer.error_kind ?? "error";
+  const text = answer.error_message ?? "The model's answer ended with an error.";
+  const missing = /^credential_missing: (?:no credential for \S+; )?(.*)$/s.exec(text)?.[1];
+  const next = AFTER[code] ?? "";
+  return missing === undefined ? { code, text, next } : { code: "no key", text: `No key for ${answer.provider}: ${missing}.`, next };
 }

@@ -1,6 +1,7 @@
 // One message of the transcript, settled or still streaming.
 import type { AssistantMessage, ContentBlock, FunctionResultMessage } from "@iii/contracts";
 import { Component } from "preact";
+import { failure } from "../model/advice.ts";
 import { textOf } from "../model/calls.ts";
 import type { LiveBlock, LiveMessage } from "../model/live-message.ts";
 import { dollars } from "../model/text.ts";
@@ -108,10 +109,10 @@ function StopNote({ message }: { message: AssistantMessage }) {
   if (message.stop_reason === "aborted") return <p class="stop-note">Stopped before it was complete.</p>;
   if (message.stop_reason === "length") return <p class="stop-note">Cut: the answer reached its longest allowed length.</p>;
   if (message.stop_reason !== "error") return null;
+  const { code, text, next } = failure(message);
   return (
     <p class="stop-note" data-tone="bad">
-      <b class="mono">{message.error_kind ?? "error"}</b>{" "}
-      <Plain text={message.error_message ?? "The model's answer ended with an error."} />
+      <b class="mono">{code}</b> <Plain text={text} /> {next}
     </p>
   );
 }
