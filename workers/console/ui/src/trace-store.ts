@@ -4,18 +4,14 @@ import type { Iii } from "@iii/sdk";
 import { signal } from "@preact/signals";
 import { call } from "./bus.ts";
 import { type Advice, advice } from "./model/advice.ts";
+import { type ListedSpan, type TraceRow, traceRows } from "./model/trace-list.ts";
 import type { TraceSpan } from "./model/trace-tree.ts";
-
-export interface TraceRow {
-  readonly trace_id: string;
-  readonly name: string;
-  readonly start_ms: number;
-}
 
 export function openTraces(iii: Iii, session_id: string) {
   const list = signal<readonly TraceRow[] | null>(null);
   const roots = signal<readonly TraceSpan[] | null>(null);
   const problem = signal<Advice | null>(null);
+  let shown: string | undefined;
 
   async function load(): Promise<void> {
     await guard(async () => {
@@ -25,14 +21,16 @@ export function openTraces(iii: Iii, session_id: string) {
         limit: 1000,
       });
       const ids = groups.find((group) => group.value === session_id)?.trace_ids ?? [];
-      list.value = ids.length === 0 ? [] : rowsOf(ids, await spansOf(iii, ids));
+      list.value = ids.length === 0 ? [] : traceRows(await spansOf(iii, ids));
     });
   }
 
   async function show(trace_id: string): Promise<void> {
+    if (shown !== trace_id) roots.value = null;
+    shown = trace_id;
     await guard(async () => {
       const tree = await call<typeof Observed.tracesTree>(iii, "engine::traces::tree", { trace_id });
-      roots.value = tree.roots;
+      if (shown === trace_id) roots.value = tree.roots;
     });
   }
 
@@ -48,7 +46,7 @@ export function openTraces(iii: Iii, session_id: string) {
   return { list, roots, problem, load, show };
 }
 
-async function spansOf(iii: Iii, trace_ids: string[]): Promise<readonly TraceSpan[]> {
+async function spansOf(iii: Iii, trace_ids: string[]): Promise<readonly ListedSpan[]> {
   const answer = await call<typeof Observed.tracesList>(iii, "engine::traces::list", {
     trace_ids,
     include_internal: true,
@@ -56,23 +54,4 @@ async function spansOf(iii: Iii, trace_ids: string[]): Promise<readonly TraceSpa
     sort_order: "desc",
   });
   return answer.spans;
-}
-
-/** Calls that start a turn. Other traces of a session are look-ups, by this page among others. */
-const STARTS = /harness::trigger|run::start|\/harness\/trigger/;
-
-/** One row per trace, newest first: its earliest span names it. Turns only, when there are any. */
-function rowsOf(ids: readonly string[], spans: readonly TraceSpan[]): readonly TraceRow[] {
-  const first = new Map<string, TraceSpan>();
-  for (const span of spans) {
-    const known = first.get(span.trace_id);
-    if (known === undefined || span.start_time_unix_nano < known.start_time_unix_nano) first.set(span.trace_id, span);
-  }
-  const rows = ids.map((trace_id) => {
-    const span = first.get(trace_id);
-    return { trace_id, name: span?.name ?? "trace", start_ms: (span?.start_time_unix_nano ?? 0) / 1e6 };
-  });
-  rows.sort((a, b) => b.start_ms - a.start_ms);
-  const turns = rows.filter((row) => STARTS.test(row.name));
-  return turns.length > 0 ? turns : rows;
 }

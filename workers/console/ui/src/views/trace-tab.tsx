@@ -2,14 +2,14 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { isOver, textOf } from "../model/calls.ts";
+import { isOver } from "../model/calls.ts";
 import { chatPath } from "../model/route.ts";
-import { headline } from "../model/text.ts";
+import { type TraceRow, traceTitle } from "../model/trace-list.ts";
 import { timeline, traceIdOf } from "../model/trace-tree.ts";
 import type { View } from "../model/transcript.ts";
 import { Link } from "../router.tsx";
 import type { SessionStore } from "../session-store.ts";
-import { openTraces, type TraceRow } from "../trace-store.ts";
+import { openTraces } from "../trace-store.ts";
 import { useApp } from "./context.ts";
 import { Problem } from "./problem.tsx";
 import { Waterfall } from "./waterfall.tsx";
@@ -46,7 +46,7 @@ export function TraceTab({ store, trace }: { store: SessionStore; trace: string 
       {traces.problem.value !== null && <Problem advice={traces.problem.value} retry={() => void traces.load()} />}
       <TraceList rows={traces.list.value} chosen={chosen} view={view} session_id={store.session_id} />
       {laid === null || laid.rows.length === 0 ? (
-        <p class="empty">{chosen === undefined ? "No trace of this session yet. Post a message first." : "Reading the trace…"}</p>
+        <p class="empty">{emptyText(chosen, roots !== null && !running)}</p>
       ) : (
         <Waterfall key={chosen} timeline={laid} trace_id={chosen ?? ""} />
       )}
@@ -54,8 +54,14 @@ export function TraceTab({ store, trace }: { store: SessionStore; trace: string 
   );
 }
 
+function emptyText(chosen: string | undefined, answered: boolean): string {
+  if (chosen === undefined) return "No trace of this session yet. Send a message first.";
+  return answered ? `There is no trace ${chosen}: it was never recorded, or its place was needed for newer ones.` : "Reading the trace…";
+}
+
 function TraceList(props: { rows: readonly TraceRow[] | null; chosen: string | undefined; view: View; session_id: string }) {
   if (props.rows === null || props.rows.length === 0) return null;
+  const messages = props.view.entries.map((entry) => entry.message);
   return (
     <nav class="trace-list" aria-label="Traces of this session">
       {props.rows.map((row) => (
@@ -65,16 +71,10 @@ function TraceList(props: { rows: readonly TraceRow[] | null; chosen: string | u
           class="trace-link"
           aria-current={row.trace_id === props.chosen ? "page" : undefined}
         >
-          <span class="trace-title">{titleOf(row, props.view)}</span>
+          <span class="trace-title">{traceTitle(row, messages)}</span>
           <span class="muted num">{new Date(row.start_ms).toLocaleTimeString([], { hour12: false })}</span>
         </Link>
       ))}
     </nav>
   );
-}
-
-/** A trace is named by the message that started it: the last one posted before the trace began. */
-function titleOf(row: TraceRow, view: View): string {
-  const posted = view.entries.findLast(({ message }) => message.role === "user" && message.timestamp <= row.start_ms + 1000);
-  return posted?.message.role === "user" ? headline(textOf(posted.message.content), 40) : row.name;
 }

@@ -1,10 +1,17 @@
 // A trace as an indented tree with bars. Waiting is hatched, so that it does not read as work.
 import { useSignal } from "@preact/signals";
-import { duration } from "../model/text.ts";
+import { duration, headline } from "../model/text.ts";
 import { attributesOf, type Gap, type Row, shownRows, type Timeline } from "../model/trace-tree.ts";
 import { CopyButton, Plain } from "./plain.tsx";
 
 const STATE = { ok: "", error: "error", lost: "lost", running: "running" } as const;
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** What went wrong stands in the row itself, as far as its span says it. */
+function chip({ state, span }: Row): string {
+  return state === "error" ? headline(span.status_description ?? STATE.error, 80) : STATE[state];
+}
 
 export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id: string }) {
   const collapsed = useSignal<ReadonlySet<string>>(new Set());
@@ -27,7 +34,11 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
         <span class="muted">
           {timeline.rows.length} spans · {timeline.services.length} workers
         </span>
-        {timeline.errors > 0 && <span class="chip" data-tone="bad">{`${timeline.errors} errors`}</span>}
+        {timeline.errors > 0 && (
+          <span class="chip" data-tone="bad">
+            {counted(timeline.errors, "error")}
+          </span>
+        )}
         {timeline.lost > 0 && <span class="chip" data-tone="warn">{`${timeline.lost} lost`}</span>}
         <span class="spacer" />
         <label class="check">
@@ -38,7 +49,7 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
               all.value = !all.value;
             }}
           />
-          storage and look-ups ({quiet})
+          show {counted(quiet, "internal step")}
         </label>
       </header>
       <Axis total={timeline.total_ms} gaps={timeline.gaps} />
@@ -57,7 +68,7 @@ export function Waterfall({ timeline, trace_id }: { timeline: Timeline; trace_id
                 }}
               >
                 <span class="mono">{row.span.name}</span> <span class="muted">{row.span.service_name}</span>
-                {STATE[row.state] !== "" && <span class="chip row-chip">{STATE[row.state]}</span>}
+                {chip(row) !== "" && <span class="chip row-chip">{chip(row)}</span>}
               </button>
             </span>
             <Bar row={row} total={timeline.total_ms} gaps={timeline.gaps} />
