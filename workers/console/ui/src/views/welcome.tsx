@@ -11,7 +11,7 @@ export function Welcome({ store }: { store: SessionStore }) {
   return (
     <div class="welcome">
       <h2>What should it do?</h2>
-      <p class="muted">{model === undefined ? "The default model runs." : `Model: ${model.display_name}, of ${model.provider}.`}</p>
+      <p class="muted">{model === undefined ? "The default model runs." : `Model: ${model.display_name} · ${model.provider}`}</p>
       {model?.examples !== undefined && (
         <ul class="welcome-list">
           {model.examples.map(({ title, text }) => (
