@@ -1,9 +1,9 @@
-import { silentLogger } from "@iii/sdk";
+import { type Logger, silentLogger } from "@iii/sdk";
 import { ManualClock } from "@iii/sdk/testing";
 import { expect, test } from "vitest";
 import { nextStart } from "../../src/builtin/supervisor/keeper.ts";
 import type { ChildEvents, HostCommand, Plan, ProcessSpec, Spawner, WorkerPlan } from "../../src/builtin/supervisor/port.ts";
-import { Supervisor } from "../../src/builtin/supervisor/supervisor.ts";
+import { type Announced, Supervisor } from "../../src/builtin/supervisor/supervisor.ts";
 
 interface FakeChild {
   readonly name: string;
@@ -51,19 +51,46 @@ const bundled = (name: string): WorkerPlan => ({
 });
 const own = (name: string): WorkerPlan => ({ name, source: "isolated", process: spec(name), restart });
 
+/** Keeps what is said at `warn` and above. */
+function capturingLogger(): { logger: Logger; said: string[] } {
+  const said: string[] = [];
+  const keep = (_facts: object, text: string) => void said.push(text);
+  const logger: Logger = { ...silentLogger, warn: keep, error: keep, child: () => logger };
+  return { logger, said };
+}
+
 function setup(workers: readonly WorkerPlan[], { prepare = false } = {}) {
   const clock = new ManualClock();
   const spawner = fakeSpawner();
   let plan: Plan = { host: spec("host", true), workers };
+  let announced: readonly Announced[] = [];
+  const log = capturingLogger();
+  const lines: string[] = [];
   const supervisor = new Supervisor({
     clock,
     spawner,
-    log: silentLogger,
+    log: log.logger,
+    announced: () => announced,
+    onLine: (_process, _stream, text) => void lines.push(text),
     source: { read: async () => ({ ok: true, plan }) },
   });
   if (prepare) supervisor.prepare(plan.host, ["/w/policy/register.ts"]);
   supervisor.startAll(plan);
-  return { clock, spawner, supervisor, edit: (next: readonly WorkerPlan[]) => (plan = { ...plan, workers: next }) };
+  let connections = 0;
+  /** Replaces all connections by new ones that announce themselves so. */
+  const announce = (all: readonly Omit<Announced, "id">[]) => {
+    connections += 1;
+    announced = all.map((one, at) => ({ ...one, id: `c${connections}.${at}` }));
+  };
+  return {
+    clock,
+    spawner,
+    supervisor,
+    announce,
+    lines,
+    said: log.said,
+    edit: (next: readonly WorkerPlan[]) => (plan = { ...plan, workers: next }),
+  };
 }
 const stateOf = (supervisor: Supervisor, name: string) => supervisor.list().find((worker) => worker.name === name);
 
@@ -83,9 +110,9 @@ test("a host that was prepared is the one that runs the plan; its successor is n
 });
 
 test("a worker is ready once it has announced itself, by its name or by the pid of its process", () => {
-  const { spawner, supervisor } = setup([bundled("policy"), own("shell")]);
+  const { announce, spawner, supervisor } = setup([bundled("policy"), own("shell")]);
   expect(supervisor.list().map((worker) => worker.state)).toEqual(["starting", "starting"]);
-  supervisor.setAnnounced([
+  announce([
     { name: "policy", pid: 1 },
     { name: "some-host:1", pid: spawner.last("shell").pid },
   ]);
@@ -93,28 +120,31 @@ test("a worker is ready once it has announced itself, by its name or by the pid 
 });
 
 test("a dead host takes its workers out of ready, and a new one gets all of them again", async () => {
-  const { clock, spawner, supervisor } = setup([bundled("policy"), own("shell")]);
-  supervisor.setAnnounced([{ name: "policy", pid: 1 }]);
+  const { announce, clock, spawner, supervisor } = setup([bundled("policy"), own("shell")]);
+  announce([{ name: "policy", pid: 1 }]);
   spawner.last("host").events.exit({ code: null, signal: "SIGKILL" });
   expect(stateOf(supervisor, "policy")).toMatchObject({ state: "failed", reason: "was ended by SIGKILL" });
   await clock.advance(499);
   expect(spawner.children).toHaveLength(2);
   await clock.advance(1);
   expect(spawner.last("host").sent).toHaveLength(1);
+  // The dead process's connection is still there for a moment: it counts no more.
+  expect(stateOf(supervisor, "policy")?.state).not.toBe("ready");
+  announce([{ name: "policy", pid: 1 }]);
   expect(stateOf(supervisor, "policy")).toMatchObject({ state: "ready", restarts: 1 });
 });
 
 test("a worker that cannot start is reported with its reason, tried again, and the rest stay up", async () => {
-  const { clock, spawner, supervisor } = setup([bundled("policy"), bundled("session")]);
+  const { announce, clock, spawner, supervisor } = setup([bundled("policy"), bundled("session")]);
   const host = spawner.last("host");
-  supervisor.setAnnounced([{ name: "session", pid: 1 }]);
+  announce([{ name: "session", pid: 1 }]);
   host.events.message({ type: "failed", name: "policy", reason: "iii-permissions.yaml:3:1 broken" });
   expect(stateOf(supervisor, "policy")).toMatchObject({ state: "failed", reason: "iii-permissions.yaml:3:1 broken" });
   expect(stateOf(supervisor, "session")?.state).toBe("ready");
   await clock.advance(500);
   expect(host.sent.at(-1)).toMatchObject({ type: "start", worker: { name: "policy" } });
   host.events.message({ type: "started", name: "policy" });
-  supervisor.setAnnounced([{ name: "policy", pid: 1 }]);
+  announce([{ name: "policy", pid: 1 }]);
   expect(stateOf(supervisor, "policy")).toMatchObject({ state: "ready", reason: null });
 });
 
@@ -128,7 +158,7 @@ test.each([
 });
 
 test("a crash loop is named, keeps the last words of the process, and is still tried", async () => {
-  const { clock, spawner, supervisor } = setup([own("shell")]);
+  const { announce, clock, spawner, supervisor } = setup([own("shell")]);
   for (let crash = 0; crash < 6; crash += 1) {
     spawner.last("shell").events.line("stderr", `crash ${crash}`);
     spawner.last("shell").events.exit({ code: 1, signal: null });
@@ -139,7 +169,7 @@ test("a crash loop is named, keeps the last words of the process, and is still t
   await clock.advance(30_000);
   expect(spawner.children.filter((child) => child.name === "shell")).toHaveLength(7);
   expect(stateOf(supervisor, "shell")).toMatchObject({ state: "failed", reason: "exited with code 1" });
-  supervisor.setAnnounced([{ name: "shell", pid: 1 }]);
+  announce([{ name: "shell", pid: 1 }]);
   expect(stateOf(supervisor, "shell")).toMatchObject({ state: "ready", reason: null });
 });
 
@@ -184,6 +214,7 @@ test("a broken file changes nothing and names its faults", async () => {
     clock,
     spawner,
     log: silentLogger,
+    announced: () => [],
     source: { read: async () => ({ ok: false, faults: ["config.yaml:7:5 unknown key"] }) },
   });
   supervisor.startAll({ host: spec("host", true), workers: [own("shell")] });
@@ -197,4 +228,65 @@ test("a broken file changes nothing and names its faults", async () => {
 test("an unknown worker is not found, and the known ones are named", async () => {
   const { supervisor } = setup([own("shell")]);
   await expect(supervisor.stop("shel")).rejects.toMatchObject({ code: "NOT_FOUND", details: { workers: ["shell"] } });
+});
+
+test("U40 after a restart only what connects afterwards makes a worker ready, in the host and in a process of its own", async () => {
+  const { announce, spawner, supervisor } = setup([bundled("policy"), own("shell")]);
+  announce([
+    { name: "policy", pid: 1 },
+    { name: "shell", pid: spawner.last("shell").pid },
+  ]);
+  const policy = supervisor.restart("policy");
+  await expect.poll(() => spawner.last("host").sent.at(-1)).toEqual({ type: "stop", name: "policy" });
+  spawner.last("host").events.message({ type: "stopped", name: "policy" });
+  expect((await policy).state).toBe("starting");
+  const shell = supervisor.restart("shell");
+  await expect.poll(() => spawner.last("shell").signals).toEqual(["SIGTERM"]);
+  spawner.last("shell").events.exit({ code: 0, signal: null });
+  expect((await shell).state).toBe("starting");
+  expect(supervisor.list().map((worker) => worker.state)).toEqual(["starting", "starting"]);
+  announce([
+    { name: "policy", pid: 1 },
+    { name: "some-host:1", pid: spawner.last("shell").pid },
+  ]);
+  expect(supervisor.list().map((worker) => worker.state)).toEqual(["ready", "ready"]);
+});
+
+test("U40 an old connection that announces itself again is still another process's", async () => {
+  const { announce, spawner, supervisor } = setup([own("shell")]);
+  announce([{ name: "shell", pid: 7 }]);
+  spawner.last("shell").events.exit({ code: null, signal: "SIGKILL" });
+  expect(stateOf(supervisor, "shell")).toMatchObject({ state: "failed", reason: "was ended by SIGKILL" });
+});
+
+test("U40 a command that cannot be started has failed, with the reason, whatever else has announced itself", async () => {
+  const { announce, spawner, supervisor } = setup([own("shell")]);
+  announce([{ name: "shell", pid: 7 }]);
+  spawner.last("shell").events.exit({ code: null, signal: null, reason: "cannot be started: spawn nope ENOENT" });
+  expect(stateOf(supervisor, "shell")).toMatchObject({ state: "failed", reason: "cannot be started: spawn nope ENOENT" });
+});
+
+test("U7 a worker that cannot start is told once with its place and the next try, until its reason changes", async () => {
+  const { clock, spawner, said } = setup([bundled("policy")]);
+  const fail = (reason: string) => spawner.last("host").events.message({ type: "failed", name: "policy", reason });
+  fail("workers/policy/src/register.ts:3:14: Expression expected");
+  await clock.advance(500);
+  fail("workers/policy/src/register.ts:3:14: Expression expected");
+  await clock.advance(1_000);
+  fail("workers/policy/src/register.ts:9:1: Expression expected");
+  expect(said).toEqual([
+    "policy cannot start: workers/policy/src/register.ts:3:14: Expression expected; retry in 0.5 s",
+    "policy cannot start: workers/policy/src/register.ts:9:1: Expression expected; retry in 2 s",
+  ]);
+});
+
+test("U7 a process that dies the same way again says so once, and its last words are not repeated", async () => {
+  const { clock, spawner, said, lines } = setup([own("shell")]);
+  for (let life = 0; life < 3; life += 1) {
+    spawner.last("shell").events.line("stderr", "file.ts:3: Expression expected");
+    spawner.last("shell").events.exit({ code: 1, signal: null });
+    await clock.advance(10_000);
+  }
+  expect(lines).toEqual(["file.ts:3: Expression expected"]);
+  expect(said).toEqual(["shell: process exited with code 1; retry in 0.5 s"]);
 });

@@ -15,8 +15,8 @@ export type KeeperState = "stopped" | "running" | "backoff" | "crash_loop" | "en
 export interface KeeperEvents {
   /** A new process runs. */
   started(): void;
-  /** It is gone; `reason` says how, in words. */
-  ended(reason: string): void;
+  /** It is gone; `reason` says how, in words, and `again` that it ended the same way before it had proven itself. */
+  ended(reason: string, next: { readonly again: boolean /** Absent: it is not started again. */; readonly retry_ms?: number }): void;
   message(value: unknown): void;
   line(stream: "stdout" | "stderr", text: string): void;
 }
@@ -129,6 +129,8 @@ class ProcessKeeper implements Keeper {
 
   #line(stream: "stdout" | "stderr", text: string): void {
     if (stream === "stderr") {
+      // What it wrote before it died the last time it need not write again.
+      if (this.reason !== undefined && this.#lines.includes(text.slice(0, LINE_LENGTH))) return;
       this.#lines.push(text.slice(0, LINE_LENGTH));
       if (this.#lines.length > KEPT_LINES) this.#lines.shift();
     }
@@ -142,19 +144,21 @@ class ProcessKeeper implements Keeper {
       this.state = "stopped";
       this.#stopping.resolve();
       this.#stopping = undefined;
-      this.#options.events.ended("stopped");
+      this.#options.events.ended("stopped", { again: false });
       return;
     }
+    const again = this.reason === reason;
     this.reason = reason;
-    this.#again();
-    this.#options.events.ended(reason);
+    const retry_ms = this.#again();
+    this.#options.events.ended(reason, retry_ms === undefined ? { again } : { again, retry_ms });
   }
 
-  #again(): void {
+  /** In how many ms it is started again. */
+  #again(): number | undefined {
     const { clock, restart } = this.#options;
     if (restart.policy === "never") {
       this.state = "ended";
-      return;
+      return undefined;
     }
     const now = clock.monotonic();
     this.#streak = now - this.#startedAt >= CRASH_WINDOW_MS ? 1 : this.#streak + 1;
@@ -165,5 +169,6 @@ class ProcessKeeper implements Keeper {
       this.restarts += 1;
       this.start();
     }, next.delay_ms);
+    return next.delay_ms;
   }
 }

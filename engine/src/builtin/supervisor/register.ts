@@ -30,11 +30,10 @@ export interface SupervisorBuiltin extends Builtin {
 function readAnnounced(host: EngineHost): readonly Announced[] {
   return host.registry
     .workers()
-    .flatMap(({ announced }) => (announced === undefined ? [] : [{ name: announced.name ?? null, pid: announced.pid ?? null }]));
+    .flatMap(({ id, announced }) => (announced === undefined ? [] : [{ id, name: announced.name ?? null, pid: announced.pid ?? null }]));
 }
 
 function healthOf(host: EngineHost, supervisor: Supervisor): HealthReport {
-  supervisor.setAnnounced(readAnnounced(host));
   const wanted = supervisor.list().filter((worker) => worker.state !== "stopped");
   const isDown = (state: string) => state === "failed" || state === "crash_loop";
   const failed = wanted.filter((worker) => isDown(worker.state)).map(({ name, reason }) => ({ name, reason: reason ?? "unknown" }));
@@ -53,12 +52,9 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
     name: "supervisor",
     install(engine) {
       host = engine;
-      const own = new Supervisor({ ...options, clock: engine.clock, log: engine.log });
+      const own = new Supervisor({ ...options, announced: () => readAnnounced(engine), clock: engine.clock, log: engine.log });
       supervisor = own;
-      engine.handle(OWNER, workerList, () => {
-        own.setAnnounced(readAnnounced(engine));
-        return { workers: own.list() };
-      });
+      engine.handle(OWNER, workerList, () => ({ workers: own.list() }));
       engine.handle(OWNER, workerStart, async ({ name }) => ({ worker: await own.start(name) }));
       engine.handle(OWNER, workerStop, async ({ name }) => ({ worker: await own.stop(name) }));
       engine.handle(OWNER, workerRestart, async ({ name }) => ({ worker: await own.restart(name) }));

@@ -1,6 +1,7 @@
 // Runs what the plan names: one shared host process, own processes beside it; knows which workers are ready, and why one is not.
-import { BusError, type Clock, type Logger, type Timer } from "@iii/sdk";
-import type { WorkerSource, WorkerState, WorkerStatus } from "./contract.ts";
+import { BusError, type Clock, type Logger } from "@iii/sdk";
+import type { WorkerState, WorkerStatus } from "./contract.ts";
+import { type Entry, newEntry, planFault, reasonFor } from "./entry.ts";
 import { type Keeper, keepProcess } from "./keeper.ts";
 import { HostReport, type Plan, type PlanSource, type ProcessSpec, type Spawner, type WorkerPlan } from "./port.ts";
 
@@ -9,6 +10,7 @@ const RETRY_CAP_MS = 10_000;
 
 /** A connection that has announced itself. */
 export interface Announced {
+  readonly id: string;
   readonly name: string | null;
   readonly pid: number | null;
 }
@@ -18,26 +20,15 @@ export interface SupervisorDeps {
   readonly log: Logger;
   readonly spawner: Spawner;
   readonly source: PlanSource;
+  /** The connections that have announced themselves now. */
+  readonly announced: () => readonly Announced[];
   /** Every line that a child writes, with the name of its process. */
   readonly onLine?: (process: string, stream: "stdout" | "stderr", text: string) => void;
-}
-
-interface Entry {
-  plan: WorkerPlan;
-  wanted: boolean;
-  keeper: Keeper | undefined;
-  /** Failed starts inside the host, one after the other. */
-  failures: number;
-  reason: string | undefined;
-  retry: Timer | undefined;
-  /** The host has been asked to stop it; everyone who asks meanwhile waits for the same answer. */
-  stopping: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 }
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #entries = new Map<string, Entry>();
-  #announced: readonly Announced[] = [];
   #host: Keeper | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -72,17 +63,12 @@ export class Supervisor {
     await Promise.all(keepers.map((keeper) => keeper?.stop()));
   }
 
-  /** Which connections have announced themselves now. */
-  setAnnounced(announced: readonly Announced[]): void {
-    this.#announced = announced;
-    for (const entry of this.#entries.values()) if (this.#isAnnounced(entry)) this.#keeperOf(entry)?.proven();
-  }
-
   get hostPid(): number | undefined {
     return this.#host?.pid;
   }
 
   list(): WorkerStatus[] {
+    for (const entry of this.#entries.values()) if (this.#isAnnounced(entry)) this.#keeperOf(entry)?.proven();
     return [...this.#entries.values()].map((entry) => this.#status(entry));
   }
 
@@ -135,9 +121,16 @@ export class Supervisor {
     entry.wanted = true;
     entry.failures = 0;
     entry.reason = undefined;
+    entry.said = undefined;
+    this.#startsAnew(entry);
     entry.keeper?.start();
     if (entry.plan.bundled !== undefined) this.#startInHost(entry);
     return this.#status(entry);
+  }
+
+  /** From here on only what connects later counts as this worker. */
+  #startsAnew(entry: Entry): void {
+    if (entry.plan.source !== "external") entry.before = new Set(this.#deps.announced().map((one) => one.id));
   }
 
   async #halt(entry: Entry): Promise<void> {
@@ -179,10 +172,13 @@ export class Supervisor {
       events: {
         started: () => {
           log.info({ process: name }, `${name}: process started`);
+          const entry = this.#entries.get(name);
           if (isHost) this.#hostStarted();
+          else if (entry !== undefined) this.#startsAnew(entry);
         },
-        ended: (reason) => {
-          if (reason !== "stopped") log.warn({ process: name, reason }, `${name}: process ${reason}`);
+        ended: (reason, { again, retry_ms }) => {
+          const text = `${name}: process ${reason}${retry_ms === undefined ? "" : `; retry in ${retry_ms / 1_000} s`}`;
+          if (reason !== "stopped") log[again ? "debug" : "warn"]({ process: name }, text);
           if (isHost) this.#hostEnded();
         },
         message: (value) => this.#report(value),
@@ -193,7 +189,9 @@ export class Supervisor {
 
   #hostStarted(): void {
     for (const entry of this.#entries.values()) {
-      if (entry.wanted && entry.plan.bundled !== undefined) this.#host?.send({ type: "start", worker: entry.plan.bundled });
+      if (!entry.wanted || entry.plan.bundled === undefined) continue;
+      this.#startsAnew(entry);
+      this.#host?.send({ type: "start", worker: entry.plan.bundled });
     }
   }
 
@@ -217,12 +215,19 @@ export class Supervisor {
     if (parsed.data.type === "started") {
       entry.failures = 0;
       entry.reason = undefined;
+      entry.said = undefined;
       return;
     }
-    entry.reason = parsed.data.reason;
+    this.#failedInHost(entry, parsed.data.reason);
+  }
+
+  #failedInHost(entry: Entry, reason: string): void {
+    entry.reason = reason;
     entry.failures += 1;
-    this.#deps.log.error({ worker: entry.plan.name, reason: entry.reason }, `worker ${entry.plan.name} cannot start: ${entry.reason}`);
     const delay = Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** (entry.failures - 1));
+    const text = `${entry.plan.name} cannot start: ${reason}; retry in ${delay / 1_000} s`;
+    this.#deps.log[entry.said === reason ? "debug" : "error"]({ worker: entry.plan.name }, text);
+    entry.said = reason;
     entry.retry = this.#deps.clock.setTimer(() => {
       if (entry.wanted) this.#startInHost(entry);
     }, delay);
@@ -234,7 +239,8 @@ export class Supervisor {
 
   #isAnnounced(entry: Entry): boolean {
     const pid = entry.keeper?.pid;
-    return this.#announced.some((one) => one.name === entry.plan.name || (pid !== undefined && one.pid === pid));
+    const isIts = (one: Announced) => one.name === entry.plan.name || (pid !== undefined && one.pid === pid);
+    return this.#deps.announced().some((one) => isIts(one) && !entry.before.has(one.id));
   }
 
   #stateOf(entry: Entry): WorkerState {
@@ -260,19 +266,4 @@ export class Supervisor {
       stderr: state === "failed" || state === "crash_loop" ? [...(keeper?.stderr ?? [])] : [],
     };
   }
-}
-
-function newEntry(plan: WorkerPlan): Entry {
-  return { plan, wanted: true, keeper: undefined, failures: 0, reason: undefined, retry: undefined, stopping: undefined };
-}
-
-function planFault(faults: readonly string[]): BusError {
-  return new BusError("config_invalid", `config.yaml was not applied:\n${faults.join("\n")}`, { details: { faults } });
-}
-
-function reasonFor(state: WorkerState, reason: string | undefined, source: WorkerSource): string | null {
-  if (state === "ready" || state === "stopped") return null;
-  if (state === "waiting") return "external: not connected yet";
-  if (reason !== undefined) return reason;
-  return source === "bundled" ? "starting" : "its process runs, but has not announced itself on the bus";
 }
