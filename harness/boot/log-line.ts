@@ -1,6 +1,6 @@
 // One line of a worker's output as a person reads it: whose it is, how grave, what. Text only.
+import { plain } from "@iii/contracts/visible";
 import pc from "picocolors";
-import { plain } from "../cli/output.ts";
 
 const NAME_WIDTH = 18;
 const HIDDEN = new Set(["level", "time", "pid", "name", "worker", "msg", "hostname", "v"]);
@@ -28,6 +28,9 @@ function factsOf(record: LogRecord): string {
   return facts.map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(" ");
 }
 
+/** Further lines of one record stand below its first one. */
+const indented = (text: string) => text.replaceAll("\n", `\n${" ".repeat(NAME_WIDTH + 1)}`);
+
 /** A record of our logger in words; any other line as it is. */
 export function logLine(process: string, text: string): string {
   const record = parse(text);
@@ -35,5 +38,5 @@ export function logLine(process: string, text: string): string {
   const name = typeof record["worker"] === "string" ? record["worker"] : process;
   const paint = PAINT[record.level] ?? String;
   const facts = plain(factsOf(record));
-  return `${pc.dim(name.padEnd(NAME_WIDTH))} ${paint(plain(record.msg))}${facts === "" ? "" : ` ${pc.dim(facts)}`}`;
+  return `${pc.dim(name.padEnd(NAME_WIDTH))} ${paint(indented(plain(record.msg)))}${facts === "" ? "" : ` ${pc.dim(facts)}`}`;
 }

@@ -6,7 +6,9 @@ import { VERSION } from "../boot/version.ts";
 import { decide, pendingApprovals, pick } from "./approvals.ts";
 import { engineUrl, withEngine } from "./connection.ts";
 import { createOutput, type Output, table } from "./output.ts";
-import { readPayload } from "./payload.ts";
+import { readPayload, readTimeout } from "./payload.ts";
+import { callByName } from "./trigger.ts";
+import { checkCommand } from "./words.ts";
 import { listWorkers, workerCommand } from "./workers.ts";
 
 interface Globals {
@@ -53,8 +55,8 @@ program
   .option("--timeout <ms>", "how long to wait", "30000")
   .action(async (id: string, pairs: string[], options: { data?: string; timeout: string }) => {
     const payload = readPayload(pairs, options.data);
-    const timeout_ms = Number(options.timeout);
-    const answer = await withEngine(url(), (iii) => iii.trigger(id, payload, { timeout_ms }));
+    const timeout_ms = readTimeout(options.timeout);
+    const answer = await withEngine(url(), (iii) => callByName(iii, id, payload, timeout_ms));
     output().data(answer ?? null, () => JSON.stringify(answer ?? null, null, 2));
   });
 
@@ -104,6 +106,7 @@ program
   .action(async (id: string, options: { reason?: string }) => settle(id, "deny", options.reason));
 
 try {
+  checkCommand(process.argv.slice(2), [...program.commands.map((command) => command.name()), "help"]);
   await program.parseAsync();
 } catch (thrown) {
   // commander has printed what was wrong; help and version are not errors.

@@ -1,4 +1,5 @@
 // What commands print: data on stdout, everything else on stderr; one JSON document with --json. And the exit codes.
+import { plain, plainJson } from "@iii/contracts/visible";
 import { BusError, toBusError } from "@iii/sdk";
 
 export interface Output {
@@ -14,24 +15,30 @@ export interface Streams {
   err(text: string): void;
 }
 
-const CODES: Readonly<Record<string, number>> = {
-  config_invalid: 6,
-  disconnected: 3,
-  port_in_use: 7,
-  function_not_found: 4,
-  NOT_FOUND: 4,
-  session_not_found: 4,
-  entry_not_found: 4,
-  FORBIDDEN: 5,
-  AUTH_ERROR: 5,
-  gate_unavailable: 5,
-  TIMEOUT: 124,
-  usage: 2,
+/** Which codes end with which exit code; every other one with 1. */
+const CODES: Readonly<Record<number, readonly string[]>> = {
+  2: ["usage", "invalid_payload", "deserialization_error", "INVALID_ARGUMENTS", "id_invalid"],
+  3: ["disconnected"],
+  4: [
+    "function_not_found",
+    "NOT_FOUND",
+    "session_not_found",
+    "entry_not_found",
+    "trigger_type_not_found",
+    "model_unknown",
+    "provider_unknown",
+  ],
+  5: ["FORBIDDEN", "AUTH_ERROR", "gate_unavailable", "credential_missing"],
+  6: ["config_invalid"],
+  7: ["port_in_use", "data_in_use", "session_busy", "already_decided", "args_changed", "function_owned"],
+  124: ["TIMEOUT"],
+  130: ["cancelled"],
 };
 
 /** The exit code of an error. */
 export function exitCode(error: BusError): number {
-  return CODES[error.code] ?? 1;
+  const found = Object.entries(CODES).find(([, codes]) => codes.includes(error.code));
+  return found === undefined ? 1 : Number(found[0]);
 }
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -39,18 +46,10 @@ const HINTS: Readonly<Record<string, string>> = {
   function_not_found: "see what is served: iii trigger engine::functions::list",
 };
 
-// Workers and models chose these texts: nothing in them may move the cursor or turn the reading direction.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-
-export function plain(text: string): string {
-  return text.replace(UNSAFE, "");
-}
-
 export function createOutput(streams: Streams, options: { json: boolean; verbose: boolean }): Output {
   return {
     data(value, text) {
-      if (options.json) streams.out(`${JSON.stringify(value)}\n`);
+      if (options.json) streams.out(`${plainJson(value)}\n`);
       else streams.out(`${plain(text())}\n`);
     },
     note: (text) => streams.err(`${plain(text)}\n`),
@@ -58,9 +57,8 @@ export function createOutput(streams: Streams, options: { json: boolean; verbose
       const error = toBusError(thrown);
       const hint = HINTS[error.code];
       if (options.json) {
-        streams.err(
-          `${JSON.stringify({ code: error.code, message: error.message, hint: hint ?? null, details: error.details ?? null })}\n`,
-        );
+        const { code, message, details = null } = error;
+        streams.err(`${plainJson({ code, message, hint: hint ?? null, details })}\n`);
       } else {
         streams.err(`error: ${plain(error.message)}\n${hint === undefined ? "" : `hint: ${hint}\n`}`);
       }

@@ -5,7 +5,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw usage(`--data is not JSON: ${text.slice(0, 80)}`);
+    throw usage(`--data is not JSON: ${shortened(text)}`);
   }
 }
 
@@ -15,6 +15,19 @@ function wordValue(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+function shortened(text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 79)}…`;
+}
+
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** How long to wait, in ms. @throws BusError `usage` */
+export function readTimeout(text: string): number {
+  const ms = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (ms >= 1 && ms <= LONGEST_MS) return ms;
+  throw usage(`--timeout '${shortened(text)}' is not a number of milliseconds from 1 to ${LONGEST_MS}`);
 }
 
 /**
@@ -29,7 +42,8 @@ export function readPayload(words: readonly string[], data: string | undefined):
   }
   const pairs = words.map((word) => {
     const mark = word.indexOf("=");
-    if (mark < 1) throw usage(`'${word}' is not key=value`);
+    if (/^\s*[[{"]/.test(word)) throw usage(`'${shortened(word)}' is not key=value; JSON goes after --data`);
+    if (mark < 1) throw usage(`'${shortened(word)}' is not key=value`);
     return [word.slice(0, mark), wordValue(word.slice(mark + 1))] as const;
   });
   return { ...(base as object | undefined), ...Object.fromEntries(pairs) };

@@ -14,7 +14,8 @@ test.each([
   ["a plain line stays as it is", "listening on 80", "host               listening on 80"],
   ["JSON that is no record stays as it is", '{"a":1}', 'host               {"a":1}'],
   ["a broken record stays as it is", '{"level":', 'host               {"level":'],
-  ["what a worker writes cannot move the cursor", '{"level":"warn","msg":"a\\u001b[2Jb"}', "host               a[2Jb"],
+  ["what a worker writes cannot move the cursor", '{"level":"warn","msg":"a\\u001b[2Jb"}', "host               a\\u{1b}[2Jb"],
+  ["further lines of a record stay below the first", '{"level":"warn","msg":"a\\nb"}', "host               a\n                   b"],
 ])("%s", (_title, text, expected) => {
   expect(read("host", text)).toBe(expected);
 });

@@ -1,7 +1,8 @@
+import { plain } from "@iii/contracts/visible";
 import { BusError } from "@iii/sdk";
 import { expect, test } from "vitest";
 import { pick } from "../cli/approvals.ts";
-import { createOutput, exitCode, plain, table } from "../cli/output.ts";
+import { createOutput, exitCode, table } from "../cli/output.ts";
 
 function capture(options: { json?: boolean; verbose?: boolean } = {}) {
   const seen = { out: "", err: "" };
@@ -23,6 +24,13 @@ test.each([
   ["FORBIDDEN", 5],
   ["TIMEOUT", 124],
   ["usage", 2],
+  ["invalid_payload", 2],
+  ["deserialization_error", 2],
+  ["port_in_use", 7],
+  ["data_in_use", 7],
+  ["already_decided", 7],
+  ["session_busy", 7],
+  ["model_unknown", 4],
   ["invocation_failed", 1],
   ["a code of some worker", 1],
 ])("an error %s exits with %i", (code, expected) => {
@@ -49,7 +57,7 @@ test("--verbose adds the stack", () => {
 });
 
 test("text of workers and models cannot move the cursor or turn the reading direction", () => {
-  expect(plain("a\u001b[2Jb\u202ec\nd\te")).toBe("a[2Jbc\nd\te");
+  expect(plain("a\u001b[2Jb\u202ec\nd\te")).toBe("a\\u{1b}[2Jb\\u{202e}c\nd\te");
 });
 
 test("columns line up", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readPayload } from "../cli/payload.ts";
+import { readPayload, readTimeout } from "../cli/payload.ts";
 
 test.each<[string, string[], string | undefined, unknown]>([
   ["nothing is an empty object", [], undefined, {}],
@@ -19,4 +19,21 @@ test.each<[string, string[], string | undefined]>([
   ["words over a list", ["a=1"], "[]"],
 ])("%s is a usage error", (_title, words, data) => {
   expect(() => readPayload(words, data)).toThrow(expect.objectContaining({ code: "usage" }));
+});
+
+test.each(['{"x":1}', '{"x":"a=b"}', "[1]", '"text"', ' {"x":1}'])("JSON in the place of key=value (%s) is pointed to --data", (word) => {
+  expect(() => readPayload([word], undefined)).toThrow(
+    expect.objectContaining({ code: "usage", message: `'${word}' is not key=value; JSON goes after --data` }),
+  );
+});
+
+test.each(["abc", "", "0", "-5", "1.5", "1e3", "NaN", "Infinity", "99999999999", "5s", " 5"])(
+  "a time-out of '%s' is a usage error",
+  (text) => {
+    expect(() => readTimeout(text)).toThrow(expect.objectContaining({ code: "usage" }));
+  },
+);
+
+test("a time-out is a number of milliseconds", () => {
+  expect([readTimeout("1"), readTimeout("30000")]).toEqual([1, 30_000]);
 });

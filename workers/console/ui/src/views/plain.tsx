@@ -1,5 +1,5 @@
 // Text exactly as it is: nothing is interpreted, and what would be invisible is shown as an escape.
-import { visible } from "../model/text.ts";
+import { visible } from "@iii/contracts/visible";
 
 export function Plain({ text }: { text: string }) {
   return (
