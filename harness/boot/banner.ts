@@ -2,49 +2,63 @@
 
 import type { HealthReport } from "@iii/engine/server";
 import pc from "picocolors";
+import type { ShownLine } from "./manifest.ts";
 
-export interface BannerFacts {
+export interface StackFacts {
   readonly version: string;
   readonly busUrl: string;
   readonly httpUrl: string;
   readonly dataFile: string;
   readonly health: HealthReport;
-  /** Whether the page is among the workers that run. */
-  readonly console: boolean;
-  /** What runs that name no model use. */
-  readonly model: string | undefined;
-  readonly allowAll: boolean;
+  /** What the workers that are ready have to say. */
+  readonly lines: readonly ShownLine[];
 }
 
-const PROMISES: Readonly<Record<string, string>> = {
-  full: "full: what was acknowledged survives a crash of any process and a loss of power",
-  relaxed: "relaxed: what was acknowledged survives a crash of any process, not a loss of power",
-  memory: "memory: NOTHING survives the end of this process",
-};
+const LABEL_WIDTH = 10;
 
-function modelText(model: string): string {
-  return model === "demo" ? "demo: made-up replies, no key needed; try 'say hello'" : model;
+function dataText({ health, dataFile }: StackFacts): string {
+  if (health.durability === "memory") return "in memory: NOTHING survives the end of this process";
+  return `${dataFile} (durability ${health.durability})`;
 }
 
-export function banner(facts: BannerFacts): string {
-  const { health } = facts;
+const down = ({ failed }: HealthReport, name: string) => failed.some((one) => one.name === name);
+
+/** How the workers do: how many are ready, and a line for each that is not. */
+export function workerLines(health: HealthReport): string[] {
   const total = health.workers.length + health.waiting.length;
-  const row = (name: string, text: string) => `  ${pc.dim(name.padEnd(9))}${text}`;
+  const late = health.waiting.filter((name) => !down(health, name));
+  return [
+    `${health.workers.length}/${total} ready`,
+    ...health.failed.map(({ name, reason }) => pc.red(`${name} cannot start: ${reason}`)),
+    ...(late.length === 0 ? [] : [pc.yellow(`still starting: ${late.join(", ")}`)]),
+  ];
+}
+
+/** Nothing is on its way any more: every worker is ready or has failed. */
+export function isSettled(health: HealthReport): boolean {
+  return health.waiting.every((name) => down(health, name));
+}
+
+export function banner(facts: StackFacts): string {
+  const row = (name: string, text: string) =>
+    `  ${pc.dim(name.padEnd(LABEL_WIDTH))}${text.replaceAll("\n", `\n${" ".repeat(LABEL_WIDTH + 2)}`)}`;
+  const [first = "", ...rest] = workerLines(facts.health);
   const lines = [
     "",
     `  ${pc.bold("iii harness")} ${facts.version}`,
     "",
-    row("console", facts.console ? pc.cyan(facts.httpUrl) : `not running; status page at ${facts.httpUrl}`),
     row("bus", facts.busUrl),
-    row("workers", `${health.workers.length}/${total} ready`),
-    row("storage", `durability ${PROMISES[health.durability] ?? health.durability}`),
-    row("", `file ${facts.dataFile}`),
+    row("health", `${facts.httpUrl}/healthz`),
+    row("data", dataText(facts)),
+    row("workers", first),
+    ...rest.map((text) => row("", text)),
+    ...facts.lines.map(({ row: name, text, warn }) => row(name, warn ? pc.yellow(text) : text)),
   ];
-  for (const { name, reason } of health.failed) lines.push(row("", pc.red(`${name} cannot start: ${reason}`)));
-  const late = health.waiting.filter((name) => !health.failed.some((failed) => failed.name === name));
-  if (late.length > 0) lines.push(row("", pc.yellow(`still starting: ${late.join(", ")}`)));
-  if (facts.model !== undefined) lines.push(row("model", modelText(facts.model)));
-  if (facts.allowAll) lines.push(row("policy", pc.yellow("allow_all: every tool call runs without asking")));
   lines.push("", `  ${pc.dim("Ctrl+C stops everything")}`, "");
   return lines.join("\n");
+}
+
+/** Said once after a banner that had to be shown before the stack had settled, and again when all are ready. */
+export function settledText(health: HealthReport): string {
+  return `workers   ${workerLines(health).join("\n          ")}`;
 }

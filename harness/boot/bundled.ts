@@ -1,5 +1,5 @@
 // The bundled workers: the folders of `workers/`. There is no list of them anywhere.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { z } from "zod";
@@ -42,4 +42,14 @@ export async function bundledConfigs(names: readonly string[]): Promise<Readonly
     }),
   );
   return new Map(loaded.flat());
+}
+
+/** Whether a file of the worker's code has changed since `ms` (wall clock): a process that loaded it before then runs the old one. */
+export function editedSince(name: string, ms: number, folder: string = WORKERS): boolean {
+  const code = join(folder, name, "src");
+  if (!existsSync(code)) return false;
+  return readdirSync(code, { recursive: true, encoding: "utf8" }).some((file) => {
+    const stat = statSync(join(code, file), { throwIfNoEntry: false });
+    return stat?.isFile() === true && stat.mtimeMs > ms;
+  });
 }

@@ -2,9 +2,11 @@
 // It is started before the bus is there, so that loading and the engine's own start go on at the same time.
 import { flushCompileCache } from "node:module";
 import { type BundledWorker, HostCommand, type HostReport } from "@iii/engine/supervisor";
-import { connect, startWorker, systemClock, systemRandom, toBusError, type WorkerDefinition } from "@iii/sdk";
+import { connect, startWorker, systemClock, systemRandom, type WorkerDefinition } from "@iii/sdk";
 import { createLogger, wsDialer } from "@iii/sdk/run";
 import { type ProcessTelemetry, startTelemetry } from "@iii/sdk/trace";
+import { REPO as ROOT } from "./bundled.ts";
+import { startFault } from "./start-fault.ts";
 
 interface Running {
   readonly stop: () => Promise<void>;
@@ -55,7 +57,7 @@ async function stop(name: string): Promise<void> {
 
 function inTurn(name: string, work: () => Promise<HostReport>): void {
   const before = turns.get(name) ?? Promise.resolve();
-  const done = before.then(work).catch((error: unknown): HostReport => ({ type: "failed", name, reason: toBusError(error).message }));
+  const done = before.then(work).catch((error: unknown): HostReport => ({ type: "failed", name, reason: startFault(error, ROOT) }));
   turns.set(name, done.then(report).then(afterwards));
 }
 

@@ -13,10 +13,11 @@ import {
   type WorkerEntry,
 } from "@iii/engine/config";
 import type { Plan, ProcessSpec, WorkerPlan } from "@iii/engine/supervisor";
-import { bundledConfigs, bundledFile, bundledWorkers, lackingParts, REPO } from "./bundled.ts";
+import { bundledConfigs, bundledFile, bundledWorkers, editedSince, lackingParts } from "./bundled.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
+const HERE = fileURLToPath(new URL("..", import.meta.url));
 const HOST = fileURLToPath(new URL("./host.ts", import.meta.url));
 
 /** The file that a worker's folder starts with: `src/index.ts`, what package.json calls `main`, `index.ts` or `index.js`. */
@@ -37,7 +38,7 @@ function mainOf(folder: string): string | undefined {
 }
 
 function packageFile(name: string, root: string): string | undefined {
-  for (const base of [root, join(REPO, "harness")]) {
+  for (const base of [root, HERE]) {
     try {
       return createRequire(join(base, "package.json")).resolve(name);
     } catch {
@@ -107,12 +108,15 @@ function argvOf(entry: WorkerEntry, root: string): readonly string[] {
   return [process.execPath, entryFile(folder) ?? ""];
 }
 
+/** Modules stay loaded for as long as the shared host runs: code that was edited since gets a process of its own, which loads it anew. */
+const STARTED_MS = Date.now();
+
 function sourceOf(entry: WorkerEntry): WorkerPlan["source"] {
   if (entry.external === true) return "external";
   if (entry.command !== undefined) return "command";
   if (entry.package !== undefined) return "package";
   if (entry.path !== undefined) return "path";
-  return entry.isolate ? "isolated" : "bundled";
+  return entry.isolate || editedSince(entry.name, STARTED_MS) ? "isolated" : "bundled";
 }
 
 function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {

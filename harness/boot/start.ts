@@ -8,17 +8,20 @@ import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, ty
 import type { StackConfig } from "@iii/engine/config";
 import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/server";
 import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, supervisorBuiltin } from "@iii/engine/supervisor";
-import { BusError, type Clock, type Logger, systemClock, systemRandom } from "@iii/sdk";
-import { banner } from "./banner.ts";
+import { BusError, type Clock, type Logger, sleep, systemClock, systemRandom, type Timer } from "@iii/sdk";
+import { banner, isSettled, settledText } from "./banner.ts";
 import { bundledFile } from "./bundled.ts";
 import { watchConfig } from "./config-file.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
 import { logLine } from "./log-line.ts";
+import { bannerLines, type ShownLine, shownLines } from "./manifest.ts";
 import { type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
 
 const BANNER_WAIT_MS = 15_000;
+const LOOK_MS = 200;
+const STORE_FILE = "engine.db";
 
 export interface StartOptions {
   readonly configPath: string;
@@ -143,12 +146,10 @@ function takeOverProcesses({ noted, notesAreOurs }: Parts, note: (text: string) 
   if (left > 0) note(`ended ${left} process${left === 1 ? "" : "es"} that an earlier engine had left running`);
 }
 
-/** Waits until every worker is ready, one has failed, or time is up: whatever it is then, the banner says it. */
-async function settled(supervisor: SupervisorBuiltin, clock: Clock, ending: AbortSignal | undefined): Promise<void> {
-  const until = clock.now() + BANNER_WAIT_MS;
-  while (supervisor.health().status === "starting" && clock.now() < until && ending?.aborted !== true) {
-    await new Promise<void>((done) => clock.setTimer(done, 20));
-  }
+/** Waits until `done`, or until time is up. */
+async function until(done: () => boolean, clock: Clock, ms: number): Promise<void> {
+  const end = clock.monotonic() + ms;
+  while (!done() && clock.monotonic() < end) await sleep(clock, 20);
 }
 
 async function writeRunFile(folder: string, facts: object): Promise<() => Promise<void>> {
@@ -169,30 +170,46 @@ async function announceEdits(options: StartOptions): Promise<() => Promise<void>
   });
 }
 
-function isAllowAll(config: StackConfig): boolean {
-  return config.workers.some((entry) => entry.enabled && entry.config["policy"] === "allow_all");
+/** What the workers that are ready say in their manifests; what replaces a bundled worker is spoken for by the one that it replaces. */
+function saidByWorkers(config: StackConfig, root: string, ready: readonly string[], urls: Urls): ShownLine[] {
+  const speaking = config.workers.filter((entry) => entry.enabled && ready.includes(entry.name));
+  return speaking.flatMap((entry) => {
+    const folder = entry.path === undefined ? bundledFile(entry.name, "") : resolve(root, entry.path);
+    return shownLines(bannerLines(folder), { http_url: urls.httpUrl, bus_url: urls.url, config: entry.config });
+  });
 }
 
-/** What runs that name no model use, as some worker's config says. */
-function defaultModel(config: StackConfig): string | undefined {
-  const models = config.workers.filter((entry) => entry.enabled).map((entry) => entry.config["default_model"]);
-  return models.find((model) => typeof model === "string");
+interface Urls {
+  readonly url: string;
+  readonly httpUrl: string;
 }
 
-function showBanner(options: StartOptions, config: StackConfig, parts: Parts, urls: { url: string; httpUrl: string }): void {
-  const health = parts.supervisor.health();
-  options.out(
-    banner({
-      version: VERSION,
-      busUrl: urls.url,
-      httpUrl: urls.httpUrl,
-      dataFile: parts.dataFolder,
-      health,
-      console: health.workers.includes("console"),
-      model: defaultModel(config),
-      allowAll: isAllowAll(config),
-    }),
-  );
+/** Shows the banner once the stack has settled or time is up; then says how it settled, until every worker is ready. */
+async function tell(options: StartOptions, config: StackConfig, root: string, parts: Parts, urls: Urls): Promise<void> {
+  const { supervisor, dataFolder } = parts;
+  const isEnding = () => options.ending?.aborted === true;
+  await until(() => isSettled(supervisor.health()) || isEnding(), systemClock, BANNER_WAIT_MS);
+  if (isEnding()) return;
+  const health = supervisor.health();
+  const facts = { version: VERSION, busUrl: urls.url, httpUrl: urls.httpUrl, dataFile: join(dataFolder, STORE_FILE), health };
+  options.out(banner({ ...facts, lines: saidByWorkers(config, root, health.workers, urls) }));
+}
+
+/** Says once how the stack settled when the banner could not, and once that every worker is ready. Returns the end of the watch. */
+function announceSettling(options: StartOptions, supervisor: SupervisorBuiltin, clock: Clock): () => Promise<void> {
+  let timer: Timer | undefined;
+  let told = isSettled(supervisor.health());
+  const look = () => {
+    const health = supervisor.health();
+    const done = health.status === "ready";
+    if (done || (!told && isSettled(health))) {
+      told = true;
+      options.note(settledText(health));
+    }
+    timer = done ? undefined : clock.setTimer(look, LOOK_MS);
+  };
+  if (supervisor.health().status !== "ready") timer = clock.setTimer(look, LOOK_MS);
+  return async () => timer?.cancel();
 }
 
 function hostOf(config: StackConfig): string {
@@ -237,8 +254,8 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     undo.push(() => parts.supervisor.halt());
     undo.push(await announceEdits(options));
     undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));
-    await settled(parts.supervisor, systemClock, options.ending);
-    if (options.ending?.aborted !== true) showBanner(options, config, parts, { url, httpUrl });
+    await tell(options, config, root, parts, { url, httpUrl });
+    undo.push(announceSettling(options, parts.supervisor, systemClock));
     flushCompileCache();
     return { url, httpUrl, stop };
   } catch (error) {

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { bundledConfigs, bundledWorkers, lackingParts } from "../boot/bundled.ts";
+import { bundledConfigs, bundledWorkers, editedSince, lackingParts } from "../boot/bundled.ts";
 import { faultLines, readStack } from "../boot/stack.ts";
 
 let folder: string;
@@ -41,4 +41,15 @@ test("U6 a folder beside config.yaml is pointed at, because names alone are bund
 test("U49 the settings of every bundled worker are known before anything starts", async () => {
   const names = bundledWorkers();
   expect([...(await bundledConfigs(names)).keys()].sort()).toEqual(names);
+});
+
+test("U41 code that changed after the start is known by its files, however deep, and gets a fresh process", () => {
+  make("notes/src/register.ts", "notes/src/deep/store.ts", "notes/README.md");
+  const [before, start, after] = [1_000, 2_000, 3_000];
+  for (const file of ["src/register.ts", "src/deep/store.ts"]) utimesSync(join(folder, "notes", file), before, before);
+  utimesSync(join(folder, "notes/README.md"), after, after);
+  expect(editedSince("notes", start * 1_000, folder)).toBe(false);
+  utimesSync(join(folder, "notes/src/deep/store.ts"), after, after);
+  expect(editedSince("notes", start * 1_000, folder)).toBe(true);
+  expect(editedSince("nobody", start * 1_000, folder)).toBe(false);
 });
