@@ -34,7 +34,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["harness/e2e/scenarios/**/*.test.ts", ...(FULL ? ["harness/e2e/full/**/*.test.ts"] : [])],
-          provide: { seeds: FULL ? 50 : 10, values: FULL ? 300 : 30 },
+          provide: { seeds: FULL ? 50 : 10, values: FULL ? 300 : 15 },
           testTimeout: 90_000,
           hookTimeout: 90_000,
           fileParallelism: false,

@@ -16,7 +16,7 @@ describe.each([
   ["2 hours forward", 2 * HOUR],
   ["a year forward", 8_760 * HOUR],
   ["not at all", 0],
-])("K8 the clock is set %s", (_title, ms) => {
+])("K8.1, K8.2 the clock is set %s", (_title, ms) => {
   const depth = async (bus: TestBus): Promise<number> => (await bus.call(queueTopicStats, { queue: "default" })).depth;
 
   test("K8.1 a call ends at its deadline, and not before", async () => {

@@ -85,7 +85,7 @@ const put = (bus: Bus, session_id: string, function_call_id: string) =>
     value: row(session_id, function_call_id, bus.clock),
   });
 
-test("K14 after a restart of the gate, and of everything, a second decision still gets the first", async () => {
+test("K14.4 after a restart of the gate, and of everything, a second decision still gets the first", async () => {
   await using bus = await testBus([worker]);
   await park(bus);
   const ask = { session_id: "s", function_call_id: "c" } as const;
@@ -98,7 +98,7 @@ test("K14 after a restart of the gate, and of everything, a second decision stil
   });
   expect(await bus.call(resolveApproval, { ...ask, function_call_id: "never", decision: "allow" })).toMatchObject({ error: "not_pending" });
 });
-test("K14 decisions are remembered in bounds: the latest are kept", async () => {
+test("K14.4 decisions are remembered in bounds: the latest are kept", async () => {
   await using bus = await testBus([worker]);
   const value = { decision: "allow", reason: null, by: "ann", decided_at: 1 };
   for (let i = 0; i < 1_200; i += 1) await bus.call(stateSet, { scope: DECIDED_SCOPE, key: `old/${i}`, value });
@@ -127,7 +127,7 @@ test.each([
   });
   expect(await bus.call(resolveApproval, { ...ask, function_call_id: "good" })).toEqual({ ok: true });
 });
-test.each([-3, 2])("K8 a parked call stays in the list when the clock steps by %i hours before anybody looked", async (hours) => {
+test.each([-3, 2])("K8.1, K8.2 a parked call stays in the list when the clock steps by %i hours before anybody looked", async (hours) => {
   await using bus = await testBus([worker]);
   await park(bus);
   await bus.settle();

@@ -138,7 +138,7 @@ describe("the gate", () => {
     await clock.advance(500);
     expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending", message: expect.stringContaining("expired") });
   });
-  test.each([-3, -1, 1, 2, 24])("K8 a clock that steps by %i hours neither expires a call nor keeps it alive", async (hours) => {
+  test.each([-3, -1, 1, 2, 24])("K8.1, K8.2 a clock that steps by %i hours neither expires a call nor keeps it alive", async (hours) => {
     const { gate, clock } = setup();
     expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 500 }]);
     clock.step(hours * 3_600_000);
@@ -149,12 +149,12 @@ describe("the gate", () => {
     expect(await gate.pending("s")).toEqual([]);
     expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending" });
   });
-  test("K8 a row that is met after the clock stepped back has no more time than it was given", async () => {
+  test("K8.1 a row that is met after the clock stepped back has no more time than it was given", async () => {
     const { gate, clock } = setup();
     clock.step(-3_600_000);
     expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 999 }]);
   });
-  test("K8 a row without end has none", async () => {
+  test("K8.1 a row without end has none", async () => {
     const { gate, clock } = setup([{ ...pending, expires_at: null }]);
     clock.step(1e12);
     expect(await gate.pending("s")).toMatchObject([{ remaining_ms: null }]);

@@ -14,7 +14,7 @@ test.each([
     "case 94 an allow with ten thousand keys",
     { decision: "allow", ...Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i])) },
   ],
-  ["K14 a question with a rule id of 10 MB", { decision: "needs_approval", rule_id: long }],
+  ["K14.3 a question with a rule id of 10 MB", { decision: "needs_approval", rule_id: long }],
   ["case 94 a word", "allow"],
   ["case 94 nothing", null],
 ])("%s: the call is refused and does not run", async (_title, answer) => {
