@@ -41,7 +41,7 @@ async function credentialOf(iii: Iii, spec: { name: string; credential_env?: str
   }
   const parsed = Credential.safeParse(found);
   if (parsed.success || need === "optional") return parsed.data;
-  throw new Refused("auth_expired", `credential_missing: no credential for ${spec.name}; ${hint}`);
+  throw new Refused("auth_expired", `credential_missing: no key for ${spec.name}: ${hint}`);
 }
 
 function refusal(provider: string, request: GenerateRequest, thrown: unknown, now: number): AssistantMessage {

@@ -60,6 +60,8 @@ export const authStatus = defineFunction({
     configured: z.boolean(),
     source: z.enum(["stored", "environment", "runtime", "fallback"]).optional(),
     label: z.string().optional(),
+    /** Without a credential: how to give one, in words for a person. */
+    way: z.string().optional(),
   }),
   effect: "none",
   parallel: true,

@@ -41,3 +41,10 @@ export function label(credential: Credential, source: "stored" | "environment", 
   const kind = credential.type === "api_key" ? "api-key" : "oauth";
   return source === "stored" ? `${kind} (vault)` : `${kind} (${VARIABLES[provider] ?? "environment"})`;
 }
+
+/** How a person gives this provider a key. */
+export function wayToKey(provider: string): string {
+  const variable = Object.hasOwn(VARIABLES, provider) ? VARIABLES[provider] : undefined;
+  const store = `store it with auth::set_token {"provider":"${provider}",…}`;
+  return `No key for ${provider}: ${variable === undefined ? store : `set ${variable} before the start, or ${store}`}`;
+}

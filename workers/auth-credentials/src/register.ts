@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { defineWorker } from "@iii/sdk";
 import { Config } from "./config.ts";
 import { authDeleteToken, authGetToken, authListProviders, authSetToken, authStatus } from "./contract.ts";
-import { fromEnvironment, label } from "./environment.ts";
+import { fromEnvironment, label, wayToKey } from "./environment.ts";
 import { fileVault } from "./vault.ts";
 
 function vaultPath(configured: string, root: string): string {
@@ -34,7 +34,7 @@ export const worker = defineWorker({
       const stored = await vault.get(provider);
       if (stored !== null) return { configured: true, source: "stored" as const, label: label(stored, "stored", provider) };
       const found = fromEnvironment(provider, process.env);
-      if (found === null) return { configured: false };
+      if (found === null) return { configured: false, way: wayToKey(provider) };
       return { configured: true, source: "environment" as const, label: label(found, "environment", provider) };
     });
   },

@@ -24,7 +24,7 @@ test("stored before environment before nothing; status names the place and never
   await using bus = await boot();
   const provider = "openai";
   expect((await bus.call(authGetToken, { provider })) ?? null).toBeNull();
-  expect(await bus.call(authStatus, { provider })).toEqual({ configured: false });
+  expect(await bus.call(authStatus, { provider })).toMatchObject({ configured: false });
   vi.stubEnv("OPENAI_API_KEY", "sk-from-env");
   expect(await bus.call(authGetToken, { provider })).toEqual({ type: "api_key", key: "sk-from-env" });
   expect(await bus.call(authStatus, { provider })).toEqual({ configured: true, source: "environment", label: "api-key (OPENAI_API_KEY)" });
@@ -67,4 +67,18 @@ test("neither an agent nor a browser gets near it", async () => {
   const browser = await bus.connect("page", { origin: "http://127.0.0.1:3111" });
   await expect(browser.trigger(authGetToken, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
   await expect(browser.trigger(authStatus, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+});
+
+test.each([
+  [
+    "a vendor whose variable is known",
+    "anthropic",
+    "No key for anthropic: set ANTHROPIC_API_KEY before the start, or store it with auth::set_token",
+  ],
+  ["one that is not", "acme", "No key for acme: store it with auth::set_token"],
+  ["a name that every object has", "constructor", "No key for constructor: store it with auth::set_token"],
+])("U46 a missing key is told with the way to give one: %s", async (_title, provider, way) => {
+  vi.stubEnv("ANTHROPIC_API_KEY", "");
+  await using bus = await boot();
+  expect(await bus.call(authStatus, { provider })).toEqual({ configured: false, way: expect.stringContaining(way) });
 });
