@@ -9,7 +9,7 @@ const open = (shipped: string): string =>
   shipped
     .replace("  queues:\n", "  queues:\n    work: {}\n")
     .replace(/ {2}- name: policy[^\n]*\n/, "")
-    .replace("config: { default_provider", "config: { policy: allow_all, default_provider")
+    .replace(/( {2}- name: harness)[^\n]*\n/, "$1\n    config: { policy: allow_all }\n")
     .replace("  - name: turn-orchestrator\n", "  - name: turn-orchestrator\n    config: { startup_grace_ms: 0 }\n")
     .concat(programEntry("wall", "support/wall-tool.ts"));
 

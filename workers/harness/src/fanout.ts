@@ -151,7 +151,7 @@ export class Fanout {
     browser.failures += 1;
     if (gone || browser.failures >= MAX_FAILURES) {
       this.#remove(browser);
-      this.#log.info({ browser_id: browser.id, code }, "a browser is gone; it may subscribe again");
+      this.#log.debug({ browser_id: browser.id, code }, "a browser is gone; it may subscribe again");
       return;
     }
     if (item.kind === "event") browser.outbox.gap(item.push.session_id);

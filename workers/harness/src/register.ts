@@ -2,19 +2,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { AGENT_EVENTS, type AgentEvent } from "@iii/contracts";
 import { StateEvent, StreamEvent, streamRead } from "@iii/engine/contract";
-import {
-  type Clock,
-  defineFunction,
-  defineWorker,
-  type FunctionDefinition,
-  type Handler,
-  type Iii,
-  type Logger,
-  parsePayload,
-  requestFormat,
-  responseFormat,
-  toBusError,
-} from "@iii/sdk";
+import { type Clock, defineFunction, defineWorker, type Iii, type Logger, type On, parsePayload, sleep, toBusError } from "@iii/sdk";
+import { modelsDefault } from "@iii/worker-models-catalog/contract";
 import { checkPermissions } from "@iii/worker-policy/contract";
 import { runStart } from "@iii/worker-turn-orchestrator/contract";
 import { z } from "zod";
@@ -22,10 +11,12 @@ import { Config } from "./config.ts";
 import { harnessTrigger, SubscribeInput, sessionPushId, sessionsChangedId, uiSubscribe, uiUnsubscribe } from "./contract.ts";
 import { requireBody, unwrap } from "./envelope.ts";
 import { Fanout, type FanoutPorts } from "./fanout.ts";
-import { type Defaults, toAnswer, toErrorAnswer, toRun } from "./trigger.ts";
+import { type Defaults, isComplete, toAnswer, toErrorAnswer, toRun } from "./trigger.ts";
 
 const RUN_TIMEOUT_MS = 600_000;
 const PUSH_TIMEOUT_MS = 2_000;
+const CATALOGUE_WAIT_MS = 5_000;
+const CATALOGUE_ASK_MS = 100;
 const LIMITS = { items: 1_000, bytes: 4_194_304 };
 
 const onAgentEvent = defineFunction({
@@ -47,8 +38,9 @@ export const worker = defineWorker({
   name: "harness",
   config: Config,
   register(on, { config, iii, clock, random, log }) {
-    serveTrigger(iii, { provider: config.default_provider, model: config.default_model }, clock, () => random.uuid());
-    serveBrowsers(iii, log);
+    const named = { provider: config.default_provider, model: config.default_model };
+    serveTrigger(on, iii, defaultsOf(named, iii, clock), clock, () => random.uuid());
+    serveBrowsers(on, iii, log);
     on.trigger({ type: "http", function_id: harnessTrigger.id, config: { api_path: "/harness/trigger", http_method: "POST" } });
     if (config.policy === "allow_all") {
       log.warn({}, "policy is allow_all: every tool call runs without asking");
@@ -57,45 +49,68 @@ export const worker = defineWorker({
   },
 });
 
-function serveTrigger(iii: Iii, defaults: Defaults, clock: Clock, makeId: () => string): void {
-  serveRaw(iii, harnessTrigger, async (payload) => {
-    const request = unwrap(payload, "payload");
-    try {
-      const run = toRun(requireBody(request), defaults, clock.now(), makeId);
-      const baggage = { "iii.session.id": run.session_id, "iii.message.id": run.message_id };
-      return toAnswer(await iii.trigger(runStart, run, { baggage, timeout_ms: RUN_TIMEOUT_MS }));
-    } catch (thrown) {
-      if (!request.http) throw thrown;
-      return toErrorAnswer(toBusError(thrown));
-    }
-  });
+function serveTrigger(on: On, iii: Iii, defaults: () => Promise<Defaults>, clock: Clock, makeId: () => string): void {
+  on(
+    harnessTrigger,
+    async (payload) => {
+      const request = unwrap(payload, "payload");
+      try {
+        const body = requireBody(request);
+        const run = toRun(body, isComplete(body) ? {} : await defaults(), clock.now(), makeId);
+        const baggage = { "iii.session.id": run.session_id, "iii.message.id": run.message_id };
+        return toAnswer(await iii.trigger(runStart, run, { baggage, timeout_ms: RUN_TIMEOUT_MS }));
+      } catch (thrown) {
+        if (!request.http) throw thrown;
+        return toErrorAnswer(toBusError(thrown));
+      }
+    },
+    { raw: true },
+  );
 }
 
-function serveBrowsers(iii: Iii, log: Logger): void {
+/**
+ * What the config names; else the catalogue's choice. At the start of a stack providers may still be telling the catalogue about their
+ * models, so a catalogue that knows none, or is not there yet, is asked again for a while.
+ */
+function defaultsOf(config: Defaults, iii: Iii, clock: Clock): () => Promise<Defaults> {
+  return async () => {
+    if (config.provider !== undefined || config.model !== undefined) return config;
+    const until = clock.monotonic() + CATALOGUE_WAIT_MS;
+    for (;;) {
+      const found = await iii.trigger(modelsDefault, {}).catch(() => null);
+      if (found !== null) return { provider: found.provider, model: found.id };
+      if (clock.monotonic() >= until) return config;
+      await sleep(clock, CATALOGUE_ASK_MS);
+    }
+  };
+}
+
+function serveBrowsers(on: On, iii: Iii, log: Logger): void {
   const fanout = new Fanout(busPorts(iii, log), { limits: LIMITS, log });
-  serveRaw(iii, uiSubscribe, (payload) =>
-    fanout.subscribe(parsePayload(SubscribeInput, unwrap(payload, "browser_id").input, uiSubscribe.id)),
+  const raw = { raw: true } as const;
+  on(uiSubscribe, (payload) => fanout.subscribe(parsePayload(SubscribeInput, unwrap(payload, "browser_id").input, uiSubscribe.id)), raw);
+  on(
+    uiUnsubscribe,
+    (payload) => {
+      const { browser_id, session_id } = parsePayload(uiUnsubscribe.input, unwrap(payload, "browser_id").input, uiUnsubscribe.id);
+      fanout.unsubscribe(browser_id, session_id);
+      return { ok: true as const, total_browsers: fanout.total };
+    },
+    raw,
   );
-  serveRaw(iii, uiUnsubscribe, (payload) => {
-    const { browser_id, session_id } = parsePayload(uiUnsubscribe.input, unwrap(payload, "browser_id").input, uiUnsubscribe.id);
-    fanout.unsubscribe(browser_id, session_id);
-    return { ok: true, total_browsers: fanout.total };
-  });
-  // By hand and synchronous: events must enter the queues in the order in which they come off the wire.
-  serveRaw(iii, onAgentEvent, (payload) => {
-    takeAgentEvent(fanout, payload);
+  // Synchronous: events must enter the queues in the order in which they come off the wire.
+  on(onAgentEvent, (event) => {
+    takeAgentEvent(fanout, event);
     return null;
   });
-  serveRaw(iii, onSessionCreated, (payload) => {
-    const { event_type, key } = parsePayload(StateEvent, payload, onSessionCreated.id);
+  on(onSessionCreated, ({ event_type, key }) => {
     if (event_type === "state:created") fanout.sessionCreated(key);
     return null;
   });
 }
 
 /** Deletions are the orchestrator dropping deltas whose message is complete: no page needs to hear of them. */
-function takeAgentEvent(fanout: Fanout, payload: unknown): void {
-  const { groupId, event, seq, epoch } = parsePayload(StreamEvent, payload, onAgentEvent.id);
+function takeAgentEvent(fanout: Fanout, { groupId, event, seq, epoch }: StreamEvent): void {
   if (event.type === "delete") return;
   const data = event.type === "event" ? event.event.data : event.data;
   // Written by whatever orchestrator is installed; pages read it as they read the stream itself.
@@ -132,14 +147,4 @@ function busPorts(iii: Iii, log: Logger): FanoutPorts {
       );
     },
   };
-}
-
-/** Registers a definition whose handler sees the payload as it came. */
-function serveRaw(iii: Iii, definition: FunctionDefinition, handler: Handler): void {
-  iii.registerFunction(definition.id, handler, {
-    description: definition.about,
-    request_format: requestFormat(definition),
-    response_format: responseFormat(definition),
-    metadata: definition.metadata,
-  });
 }

@@ -8,7 +8,8 @@ export interface Defaults {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
 }
-const Run = RunStartPayload.extend({ session_id: SessionId, message_id: MessageId });
+/** What a run has in any case. The messages are parsed with the request, and once only. */
+const Named = RunStartPayload.pick({ provider: true, model: true }).extend({ session_id: SessionId, message_id: MessageId });
 
 export interface Answer {
   readonly status_code: number;
@@ -22,9 +23,13 @@ export function toRun(input: unknown, defaults: Defaults, now: number, makeId: (
   const { payload } = given;
   const session_id = one("session_id", given.session_id, payload.session_id) ?? makeId();
   const message_id = one("message_id", given.message_id, payload.message_id) ?? makeId();
-  const { provider, model } = withDefaults(payload, defaults);
-  const run = parsePayload(Run, { ...payload, session_id, message_id, provider, model }, "harness::trigger");
-  return run;
+  return { ...payload, ...parsePayload(Named, { ...withDefaults(payload, defaults), session_id, message_id }, "harness::trigger") };
+}
+
+/** Whether nothing has to stand in for provider and model: the client names both, or sends what is refused in any case. */
+export function isComplete(input: unknown): boolean {
+  const payload = isObject(input) ? input["payload"] : undefined;
+  return !isObject(payload) || payload["provider"] !== undefined;
 }
 
 /** The default model belongs to the default provider only. A missing one is left for the schema to name. */

@@ -1,8 +1,9 @@
 // The meta-worker on a bus: ids and baggage reach run::start, and a page hears its session, also after a crash.
-import { AGENT_EVENTS, type AgentEvent } from "@iii/contracts";
+import { AGENT_EVENTS, type AgentEvent, type Model } from "@iii/contracts";
 import { streamSet } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { type Call, defineWorker } from "@iii/sdk";
+import { modelsDefault } from "@iii/worker-models-catalog/contract";
 import { checkPermissions } from "@iii/worker-policy/contract";
 import { type RunStartPayload, runStart } from "@iii/worker-turn-orchestrator/contract";
 import { expect, test } from "vitest";
@@ -47,6 +48,32 @@ test("a run gets its ids in payload and baggage", async () => {
   expect(runs[0]?.run).toMatchObject({ session_id: "s", message_id: "x", provider: "p", model: "m" });
   expect(runs[0]?.call.baggage).toContain("iii.session.id=s");
   expect(runs[0]?.call.baggage).toContain("iii.message.id=x");
+});
+test("U44 a run that names no model gets the catalogue's choice, also of a catalogue that has to learn its models first", async () => {
+  const { runs, starter } = recorder();
+  let known: Model | null = null;
+  const catalogue = defineWorker({
+    name: "catalogue",
+    config: z.object({}),
+    register: (on) => on(modelsDefault, () => known),
+  });
+  await using bus = await testBus([starter, catalogue, worker]);
+  const asked = bus.call(harnessTrigger, { payload: { messages: [] } });
+  await bus.settle();
+  expect(runs).toHaveLength(0);
+  known = { id: "big", provider: "acme", api: "x", display_name: "Big", context_window: 1 };
+  await bus.clock.advance(200);
+  expect(await asked).toMatchObject({ status_code: 200 });
+  expect(runs[0]?.run).toMatchObject({ provider: "acme", model: "big" });
+});
+test("U44 without a catalogue and a default the error names what is missing", async () => {
+  await using bus = await testBus([recorder().starter, worker]);
+  const refused = expect(bus.call(harnessTrigger, { payload: { messages: [] } })).rejects.toMatchObject({
+    code: "invalid_payload",
+    message: expect.stringContaining("'provider'"),
+  });
+  await bus.clock.advance(6_000);
+  await refused;
 });
 test("an HTTP body is unwrapped, and errors become a status", async () => {
   const { starter } = recorder();

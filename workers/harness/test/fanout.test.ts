@@ -1,6 +1,6 @@
 // Who hears what: order per browser, bounds, gaps, and browsers that go away.
 import type { AgentEvent } from "@iii/contracts";
-import { BusError, silentLogger } from "@iii/sdk";
+import { BusError, type Logger, silentLogger } from "@iii/sdk";
 import { describe, expect, test } from "vitest";
 import type { SessionPush } from "../src/contract.ts";
 import { Fanout, type Missed } from "../src/fanout.ts";
@@ -13,7 +13,7 @@ const delta = (text: string): AgentEvent => ({
   llm_event: { type: "text_delta", delta: text },
 });
 
-function setup(limits = { items: 5, bytes: 100_000 }) {
+function setup(limits = { items: 5, bytes: 100_000 }, log: Logger = silentLogger) {
   const told: string[] = [];
   const work: Promise<void>[] = [];
   const control = {
@@ -45,7 +45,7 @@ function setup(limits = { items: 5, bytes: 100_000 }) {
       },
       detach: (run) => void work.push(run()),
     },
-    { limits, log: silentLogger },
+    { limits, log },
   );
   const quiet = async () => {
     for (let done = 0; done < work.length; done = work.length) await Promise.all(work);
@@ -146,8 +146,11 @@ describe("pushing", () => {
     await quiet();
     expect(told).toEqual(["a s2 0", "a s1 gap", "a s2 gap"]);
   });
-  test("a page that is gone is forgotten at its first event", async () => {
-    const { fanout, control, quiet } = setup();
+  test("U37 a page that is gone is forgotten at its first event, and nobody is warned of a closed tab", async () => {
+    const told: string[] = [];
+    const note = (level: string) => () => void told.push(level);
+    const log = { ...silentLogger, debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+    const { fanout, control, quiet } = setup(undefined, log);
     await fanout.subscribe({ browser_id: "a" });
     control.fail = new BusError("function_not_found", "gone");
     fanout.sessionCreated("s");
@@ -156,6 +159,7 @@ describe("pushing", () => {
     fanout.event("s", delta("x"), {});
     await quiet();
     expect(fanout.total).toBe(0);
+    expect(told).toEqual(["debug"]);
   });
   test("a push that fails leaves a gap; a page that keeps failing is forgotten", async () => {
     const { fanout, told, control, quiet } = setup();

@@ -2,7 +2,7 @@
 import { BusError } from "@iii/sdk";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/envelope.ts";
-import { toAnswer, toErrorAnswer, toRun } from "../src/trigger.ts";
+import { isComplete, toAnswer, toErrorAnswer, toRun } from "../src/trigger.ts";
 
 const defaults = { provider: "p", model: "m" };
 const user = (text: string) => ({ role: "user", content: [{ type: "text", text }], timestamp: 5 });
@@ -47,6 +47,15 @@ describe("a run", () => {
     );
   });
 });
+
+test.each([
+  ["both", { payload: { provider: "p", model: "m" } }, true],
+  ["a provider", { payload: { provider: "p" } }, true],
+  ["a model alone", { payload: { model: "m" } }, false],
+  ["none", { payload: {} }, false],
+  ["no payload", {}, true],
+  ["no object", 7, true],
+])("the catalogue is asked only where it can help: %s", (_title, input, complete) => expect(isComplete(input)).toBe(complete));
 
 describe("an answer", () => {
   test.each([
