@@ -21,6 +21,10 @@ export const AwaitingApproval = ParkedCall.omit({ session_id: true }).extend({
 });
 export type AwaitingApproval = z.infer<typeof AwaitingApproval>;
 
+/** Why a turn failed, or its last answer did. `retry_after_ms`: how long the vendor asked to wait. */
+export const TurnError = z.object({ kind: z.string(), message: z.string(), retry_after_ms: z.number().nonnegative().optional() });
+export type TurnError = z.infer<typeof TurnError>;
+
 export const TurnStateView = z.object({
   session_id: z.string(),
   turn_id: z.string(),
@@ -29,7 +33,7 @@ export const TurnStateView = z.object({
   turn_count: z.int(),
   max_turns: z.int(),
   awaiting_approval: z.array(AwaitingApproval).optional(),
-  error: z.object({ kind: z.string(), message: z.string() }).optional(),
+  error: TurnError.optional(),
   /** Why a stopped turn stopped: `end`, `length`, `aborted`, `error`, `max_turns`, `terminated`. */
   stop_reason: z.string().optional(),
   traceparent: z.string().optional(),

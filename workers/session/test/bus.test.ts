@@ -102,3 +102,11 @@ test.each([
   await bus.call(appendEntry, { session_id: "s", message: say("on"), create: true });
   expect((await bus.call(sessionMessages, { session_id: "s" })).messages).toHaveLength(1);
 });
+test("K2.1 odd keys are data", async () => {
+  await using bus = await testBus([worker]);
+  const content = JSON.parse('{"__proto__":{"a":1},"constructor":2,"prototype":{"__proto__":null}}');
+  const message = { role: "custom" as const, custom_type: "x", content, timestamp: 1 };
+  await bus.call(appendEntry, { session_id: "s", message, create: true });
+  const [stored] = (await bus.call(sessionMessages, { session_id: "s" })).messages;
+  expect(JSON.stringify(stored?.message)).toBe(JSON.stringify(message));
+});

@@ -5,6 +5,7 @@ import { CONTENT_DEPTH } from "@iii/contracts/storable";
 import { wellFormed } from "@iii/contracts/well-formed";
 import { testBus } from "@iii/engine/testing";
 import { defineFunction, defineWorker, isTooDeep } from "@iii/sdk";
+import { APPROVALS_SCOPE, type ApprovalRow } from "@iii/worker-approval-gate/contract";
 import { sessionMessages } from "@iii/worker-session/contract";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -59,13 +60,29 @@ const value = fc.oneof({ weight: 8, arbitrary: tree }, { weight: 3, arbitrary: d
 
 const sameJson = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
+/** A person who allows whatever is asked, as the gate would write it. */
+async function allowAll(bus: Awaited<ReturnType<typeof testBus>>): Promise<void> {
+  const rows = await bus.call<{ key: string; value: ApprovalRow; rev: number }[]>("state::list", {
+    scope: APPROVALS_SCOPE,
+    with_keys: true,
+  });
+  for (const { key, value: row, rev } of rows) {
+    if (row.status !== "pending") continue;
+    const decided = { ...row, status: "decided", decision: "allow", reason: null, by: "robot", decided_at: 7 };
+    const at = { scope: APPROVALS_SCOPE, key };
+    await bus.call("state::transact", { checks: [{ ...at, rev }], writes: [{ ...at, value: decided }] });
+  }
+}
+
 interface Said {
+  /** Whether a person is asked about the call. */
+  readonly asks: boolean;
   readonly answer: unknown;
   readonly args: unknown;
   readonly wrote: unknown;
 }
 
-function scene({ answer, args }: Said) {
+function scene({ answer, args, asks }: Said) {
   const seen: unknown[] = [];
   const tool = defineWorker({
     name: "any-tool",
@@ -80,7 +97,16 @@ function scene({ answer, args }: Said) {
   const provider = toyProvider((messages, nth) =>
     nth === 1 && results(messages).length === 0 ? [call("t::any", args, "c1")] : [text("ok")],
   );
-  return { seen, workers: [session, gate().worker, tool, provider.worker, { worker: orchestrator(), config: { startup_grace_ms: 0 } }] };
+  return {
+    seen,
+    workers: [
+      session,
+      gate(() => (asks ? "needs_approval" : "allow")).worker,
+      tool,
+      provider.worker,
+      { worker: orchestrator(), config: { startup_grace_ms: 0 } },
+    ],
+  };
 }
 
 async function holds(said: Said): Promise<void> {
@@ -93,6 +119,8 @@ async function holds(said: Said): Promise<void> {
     expect(isTooDeep(wrote, CONTENT_DEPTH - 1) || JSON.stringify(wrote).length > 1_000_000).toBe(true);
     await start(bus, "s1", [user("go")]);
   }
+  await until(bus, "s1", (view) => ended(view) || view.state === "function_awaiting_approval");
+  await allowAll(bus);
   expect((await until(bus, "s1", ended)).state).toBe("stopped");
   await start(bus, "s1", [user("and on")], { message_id: "on" });
   expect(await until(bus, "s1", (view) => ended(view) && view.message_id === "on")).toMatchObject({ state: "stopped", stop_reason: "end" });
@@ -114,7 +142,7 @@ async function holds(said: Said): Promise<void> {
 
 test("P2.2 any JSON as result, arguments and message: the turn stops, the transcript is true, the next turn works", async () => {
   await fc.assert(
-    fc.asyncProperty(value, value, value, (answer, args, wrote) => holds({ answer, args, wrote })),
+    fc.asyncProperty(value, value, value, fc.boolean(), (answer, args, wrote, asks) => holds({ answer, args, wrote, asks })),
     { numRuns: Number(process.env["III_RUNS"] ?? 40), interruptAfterTimeLimit: 90_000 },
   );
 }, 120_000);

@@ -268,6 +268,51 @@ test("K2.7 an approval row that cannot be read refuses its call, and nothing run
   await goesOn(bus, provider);
 });
 
+test.each([
+  ["larger than a decision", { decision: "allow", rule_id: "r".repeat(10_000_000) }],
+  ["too deep", { decision: "deny", matched_constraint: { field: "x", operator: "equals", value: nested(490) } }],
+])("K2.1 an answer of the gate that is %s is no answer, and the call is refused", async (_what, decision) => {
+  const provider = callsOnce("t::once", {});
+  const toy = tools();
+  await using bus = await stack([provider.worker, toy.worker]);
+  const policy = await bus.connect("loud-policy");
+  policy.registerFunction("policy::check_permissions", () => decision);
+  await bus.settle();
+  await start(bus, "s1", [user("go")]);
+  expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped", stop_reason: "end" });
+  expect(toy.ledger).toHaveLength(0);
+  expect(results(await transcript(bus, "s1"))[0]?.details).toMatchObject({ denied_by: "gate_unavailable" });
+  await goesOn(bus, provider);
+});
+
+test("K2.1 three hundred calls in one answer: the first 128 run, each has its result, and the turn goes on", async () => {
+  const many = Array.from({ length: 300 }, (_, n) => call("t::pure", { n }, `c${n}`));
+  const provider = toyProvider((_messages, nth) => (nth === 1 ? many : [text("ok")]));
+  const toy = tools();
+  await using bus = await stack([provider.worker, gate().worker, toy.worker]);
+  await start(bus, "s1", [user("go")]);
+  expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped", stop_reason: "end" });
+  expect(toy.ledger).toHaveLength(128);
+  expect(results(await transcript(bus, "s1"))).toHaveLength(300);
+  await goesOn(bus, provider);
+}, 30_000);
+
+test("K2.1 an error of a tool in megabytes and halves of characters is an error result of that call", async () => {
+  const provider = callsOnce("t::loud", {});
+  await using bus = await stack([provider.worker, gate().worker]);
+  const tool = await bus.connect("loud-tool");
+  tool.registerFunction("t::loud", () => {
+    throw new Error(`\ud99c${"x".repeat(3_000_000)}`);
+  });
+  await bus.settle();
+  await start(bus, "s1", [user("go")]);
+  expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped", stop_reason: "end" });
+  const [result] = results(await transcript(bus, "s1"));
+  expect(result?.is_error).toBe(true);
+  expect(JSON.stringify(result).includes("\\ud99c")).toBe(false);
+  await goesOn(bus, provider);
+});
+
 test("a reason with half a character is made whole", async () => {
   const provider = toyProvider((_messages, nth) => (nth === 1 ? "hang" : [text("ok")]));
   await using bus = await stack([provider.worker]);

@@ -68,7 +68,7 @@ function outcome(effect: Effect, record: TurnRecord, dice: number): TurnEvent {
     case "judge": {
       const verdicts = [
         { type: "allow" as const, policy },
-        { type: "park" as const, policy, args_sha256: "h", expires_at: null },
+        { type: "park" as const, policy, args_sha256: "h", expires_in_ms: null },
         { type: "refuse" as const, settled },
       ];
       return { type: "judged", answers, now: 2, verdict: verdicts[dice % 3] ?? { type: "refuse", settled } };

@@ -58,3 +58,20 @@ test.each([-3 * HOUR, 2 * HOUR])(
     expect(await until(bus, "s1", ended)).toMatchObject({ stop_reason: "error" });
   },
 );
+
+test.each([-3 * HOUR, 2 * HOUR])(
+  "K8.1 K8.2 a running call keeps its time-out, and the sweeper its beat, though the wall clock steps by %i ms",
+  async (step) => {
+    const provider = toyProvider((messages) => (results(messages).length === 0 ? [call("t::slow", {}, "c1")] : [text("ok")]));
+    const toy = tools();
+    await using bus = await stack([provider.worker, gate().worker, toy.worker]);
+    await start(bus, "s1", [user("go")]);
+    await until(bus, "s1", () => toy.ledger.length === 1);
+    bus.clock.step(step);
+    await bus.clock.advance(60_000);
+    expect(await bus.call(turnGetState, { session_id: "s1" })).toMatchObject({ state: "function_execute" });
+    await bus.clock.advance(70_000);
+    expect(await until(bus, "s1", ended)).toMatchObject({ state: "stopped" });
+    expect(toy.cancelled()).toBe(1);
+  },
+);

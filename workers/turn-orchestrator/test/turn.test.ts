@@ -160,7 +160,7 @@ test("K12.3 an unknown model is answered with what is known, and with how one is
   await expect(start(bus, "s1", [user("a")], { model: "m-lrge" })).rejects.toMatchObject({
     code: "model_unknown",
     message: expect.stringMatching(/did you mean 'm-large'\?.*models::register/),
-    details: { near: "m-large", known: ["m-large"] },
+    details: { near: ["m-large"], known: ["m-large"] },
   });
 });
 

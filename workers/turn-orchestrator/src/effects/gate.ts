@@ -1,5 +1,7 @@
 // The one gate before a function runs for a model: the policy is asked, and a person when it says so. Anything but a clear yes is a no.
 import { argsSha256 } from "@iii/contracts/args-hash";
+import { unstorable } from "@iii/contracts/storable";
+import { wellFormed } from "@iii/contracts/well-formed";
 import { toBusError, within } from "@iii/sdk";
 import { checkPermissions, MAX_DECISION, PermissionDecision } from "@iii/worker-policy/contract";
 import { functionInfo, graceLeft, isNotServed, policyFrom, waitServed } from "../catalogue.ts";
@@ -48,9 +50,10 @@ async function consult(call: TurnCall, place: Place, deps: Deps, signal: AbortSi
   const payload = { function_id, args: call.args as Record<string, unknown>, session_id, function_call_id: id, mode: place.request.mode };
   const ask = async (): Promise<PermissionDecision | Settled> => {
     try {
-      const reply = await deps.iii.trigger(checkPermissions.id, payload, { timeout_ms, signal });
-      if ((JSON.stringify(reply) ?? "").length > MAX_DECISION) return unavailable(function_id, "its answer was too long to be a decision");
-      const answer = PermissionDecision.safeParse(reply);
+      const reply: unknown = await deps.iii.trigger(checkPermissions.id, payload, { timeout_ms, signal });
+      const fault = unstorable(reply, MAX_DECISION);
+      if (fault !== undefined) return unavailable(function_id, `its answer was too long to be a decision: ${fault.message}`);
+      const answer = PermissionDecision.safeParse(wellFormed(reply));
       return answer.success ? answer.data : unavailable(function_id, "its answer was malformed");
     } catch (thrown) {
       if (
@@ -60,7 +63,7 @@ async function consult(call: TurnCall, place: Place, deps: Deps, signal: AbortSi
       )
         return ask();
       const error = toBusError(thrown);
-      return unavailable(function_id, `${error.code}: ${error.message}`);
+      return unavailable(function_id, cut(`${error.code}: ${error.message}`, REASON_CHARS).toWellFormed());
     }
   };
   return within(deps.clock, timeout_ms, ask(), () => unavailable(function_id, `no answer within ${timeout_ms} ms`));
@@ -94,9 +97,9 @@ export async function judge(call: TurnCall, place: Place, deps: Deps, signal: Ab
       // Nobody is asked about a call that cannot run.
       if (info === undefined && graceLeft(deps) === 0) return { type: "refuse", settled: notFound(call.function_id) };
       const { approval_timeout_ms } = deps.config;
-      const expires_at = approval_timeout_ms === 0 ? null : deps.clock.now() + approval_timeout_ms;
+      const expires_in_ms = approval_timeout_ms === 0 ? null : approval_timeout_ms;
       const rule = decision.rule_id === undefined ? {} : { rule_id: decision.rule_id };
-      return { type: "park", policy, args_sha256: hashOf(place.record, call), expires_at, ...rule };
+      return { type: "park", policy, args_sha256: hashOf(place.record, call), expires_in_ms, ...rule };
     }
   }
 }

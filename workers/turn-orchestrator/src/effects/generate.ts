@@ -11,6 +11,7 @@ import { unstoredAnswer } from "../journal/refused.ts";
 import { effectKey, type TurnEvent } from "../machine/events.ts";
 import { planCalls, uniqueCallIds } from "../machine/plan.ts";
 import type { RunRequest, TurnRecord } from "../machine/record.ts";
+import { cut } from "../machine/results.ts";
 import { messageId } from "../machine/rounds.ts";
 import { AGENT_TRIGGER } from "../machine/tool.ts";
 import { Collected } from "./collected.ts";
@@ -28,6 +29,8 @@ const TOTAL_MS = 24 * 60 * 60_000;
 /** One answer as JSON. It stands in several rows and events of one commit. */
 const ANSWER_BYTES = 2 * 1024 * 1024;
 
+/** So much of an error's text is kept. */
+const ERROR_CHARS = 4_000;
 /** Within a message, arguments stand some levels down. */
 const ARGUMENT_DEPTH = CONTENT_DEPTH - 4;
 
@@ -51,7 +54,7 @@ function standIn(
   const { model, provider } = ask.request;
   const usage = collected.cost ? { usage: collected.usage(ask) } : {};
   const message: AssistantMessage = { role: "assistant", content: collected.content(), ...mark, ...usage, model, provider, timestamp: now };
-  return { message, streamed: collected.streamed, vanished: false };
+  return { message: wellFormed(message), streamed: collected.streamed, vanished: false };
 }
 
 /** Arguments that nest too deep to be stored are taken out of their call, which is then answered as one whose arguments did not parse. */
@@ -211,7 +214,7 @@ async function answer(ask: Ask, deps: Deps, signal: AbortSignal): Promise<Ended>
   if (signal.aborted) return standIn(ask, now, collected, { stop_reason: "aborted" });
   const what = why === undefined ? "the provider's stream ended before its terminal frame" : `${why.code}: ${why.message}`;
   const error_kind = why === undefined || why.retryable ? "transient" : "permanent";
-  const ended = standIn(ask, now, collected, { stop_reason: "error", error_kind, error_message: `stream cut: ${what}` });
+  const ended = standIn(ask, now, collected, { stop_reason: "error", error_kind, error_message: cut(`stream cut: ${what}`, ERROR_CHARS) });
   return { ...ended, vanished: why !== undefined && GONE.has(why.code) && !collected.streamed };
 }
 

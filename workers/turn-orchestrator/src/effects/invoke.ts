@@ -24,15 +24,16 @@ function failure(call: TurnCall, thrown: unknown, aborted: string | undefined): 
 }
 
 function errorFor(function_id: string, error: BusError): Settled {
+  const message = error.message.toWellFormed();
   switch (error.code) {
     case "function_not_found":
       return notFound(function_id);
     case "TIMEOUT":
-      return errorResult("timeout", error.message, { function: function_id });
+      return errorResult("timeout", message, { function: function_id });
     case "FORBIDDEN":
-      return denied({ denied_by: "permissions", function_id, reason: error.message });
+      return denied({ denied_by: "permissions", function_id, reason: message });
     default:
-      return errorResult("invocation_failed", redactText(error.message), { function: function_id, code: error.code });
+      return errorResult("invocation_failed", redactText(message), { function: function_id, code: error.code.toWellFormed() });
   }
 }
 

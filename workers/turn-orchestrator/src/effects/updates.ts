@@ -77,7 +77,7 @@ class UpdateSink implements Updates {
 
   /** The first delta leaves at once; later ones at a steady pace, or when enough has gathered. */
   #schedule(): void {
-    const wait = this.#flushed_at + FLUSH_MS - this.#deps.clock.now();
+    const wait = this.#flushed_at + FLUSH_MS - this.#deps.clock.monotonic();
     if (wait <= 0 || (this.#held?.event.delta.length ?? 0) >= FLUSH_CHARS) this.#flush();
     else this.#timer ??= this.#deps.clock.setTimer(() => this.#flush(), wait);
   }
@@ -88,7 +88,7 @@ class UpdateSink implements Updates {
     const held = this.#held;
     if (held === undefined) return;
     this.#held = undefined;
-    this.#flushed_at = this.#deps.clock.now();
+    this.#flushed_at = this.#deps.clock.monotonic();
     this.#offsets.set(held.block, held.offset + held.event.delta.length);
     this.#send({ block: held.block, offset: held.offset, llm_event: held.event });
   }

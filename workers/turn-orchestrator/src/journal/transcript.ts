@@ -19,6 +19,8 @@ export interface Transcript {
 /** One call carries so much of a batch, so that no frame becomes too large. */
 const CALL_BYTES = 4 * 1024 * 1024;
 const CALL_ENTRIES = 500;
+/** A transcript that hangs is one that cannot be reached. */
+const TIMEOUT_MS = 30_000;
 /** Other ids that are tried for an entry whose own id is taken. */
 const OTHER_IDS = 8;
 
@@ -118,16 +120,17 @@ export function treeTranscript(iii: Iii, log: Logger): Transcript {
       batch(entries) {
         const entry_ids = entries.map((entry) => entry.entry_id);
         const messages = entries.map((entry) => entry.message);
-        return send(() => iii.trigger(appendBatch, { session_id, entry_ids, messages, create: true }));
+        return send(() => iii.trigger(appendBatch, { session_id, entry_ids, messages, create: true }, { timeout_ms: TIMEOUT_MS }));
       },
-      one: ({ entry_id, message }) => send(() => iii.trigger(appendEntry, { session_id, entry_id, message, create: true })),
+      one: ({ entry_id, message }) =>
+        send(() => iii.trigger(appendEntry, { session_id, entry_id, message, create: true }, { timeout_ms: TIMEOUT_MS })),
     };
   };
   return {
     load: (session_id) =>
       guarded(async () => {
         try {
-          const { messages, unreadable } = await iii.trigger(sessionMessages, { session_id });
+          const { messages, unreadable } = await iii.trigger(sessionMessages, { session_id }, { timeout_ms: TIMEOUT_MS });
           if (unreadable !== undefined)
             log.warn({ session_id, unreadable }, "entries of the transcript cannot be read; the model does not get them");
           return messages;

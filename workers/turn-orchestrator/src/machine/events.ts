@@ -7,7 +7,7 @@ import type { Settled } from "./results.ts";
 
 export type Verdict =
   | { type: "allow"; policy: CallPolicy }
-  | { type: "park"; policy: CallPolicy; args_sha256: string; rule_id?: string; expires_at: number | null }
+  | { type: "park"; policy: CallPolicy; args_sha256: string; rule_id?: string; expires_in_ms: number | null }
   | { type: "refuse"; settled: Settled };
 
 export type Outcome =

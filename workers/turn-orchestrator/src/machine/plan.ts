@@ -92,13 +92,18 @@ function planOne(block: FunctionCallBlock, refuse: Settled | undefined): Planned
   return { call: { id, ...what, phase: "planned" } };
 }
 
+/** So many calls of one answer are made: each is a step of its own with all others in its record. */
+const MAX_CALLS = 128;
+const TOO_MANY = errorResult("not_run", `not run: one answer may make ${MAX_CALLS} calls; make the rest in the next one`);
+
 /** The calls of a message in its order. A message that was cut at the length limit runs none of its calls; each gets a result that says so. */
 export function planCalls(message: AssistantMessage): PlannedCall[] {
   const refuse =
     message.stop_reason === "length"
       ? errorResult("not_run", "not run: the answer was cut at its length limit, so the call may be incomplete")
       : undefined;
-  return message.content.flatMap((block) => (block.type === "function_call" ? [planOne(block, refuse)] : []));
+  const blocks = message.content.filter((block) => block.type === "function_call");
+  return blocks.map((block, index) => planOne(block, index < MAX_CALLS ? refuse : (refuse ?? TOO_MANY)));
 }
 
 /** For `function_not_found`: an id that looks like a skill path, as the function id that it probably means. */

@@ -5,6 +5,7 @@ import {
   FunctionResult,
   ParkedCall,
   ThinkingLevel,
+  TurnError,
   TurnState,
   type TurnStateView,
   Usage,
@@ -67,17 +68,22 @@ export type TurnCall = z.infer<typeof TurnCall>;
 export const Ending = z.object({
   state: z.enum(["stopped", "failed"]),
   stop_reason: z.string(),
-  error: z.object({ kind: z.string(), message: z.string() }).optional(),
+  error: TurnError.optional(),
 });
 export type Ending = z.infer<typeof Ending>;
 
 export const RECORD_VERSION = 2;
 
+/** More entries than can gather while a transcript is away: a record that speaks of more is not one. */
+const MAX_PENDING = 100_000;
+
 /**
  * The transcript entries that the session's transcript has not confirmed yet: rows `<sid>/pending/<n>` for `first` <= n < `next`, of
  * `bytes` together. The numbers rise over the life of the session, so that what one turn leaves is the next one's to send.
  */
-export const PendingRows = z.object({ first: z.int().positive(), next: z.int().positive(), bytes: z.int().nonnegative() });
+export const PendingRows = z
+  .object({ first: z.int().positive(), next: z.int().positive(), bytes: z.int().nonnegative() })
+  .refine(({ first, next }) => first <= next && next - first <= MAX_PENDING, "must name a few rows");
 export type PendingRows = z.infer<typeof PendingRows>;
 export const NOTHING_PENDING: PendingRows = { first: 1, next: 1, bytes: 0 };
 
@@ -112,7 +118,7 @@ export const TurnRecord = z.object({
   transcript: z.enum(["tree", "own"]),
   traceparent: z.string().optional(),
   baggage: z.string().optional(),
-  error: z.object({ kind: z.string(), message: z.string() }).optional(),
+  error: TurnError.optional(),
   stop_reason: z.string().optional(),
   started_at_ms: z.number(),
   updated_at_ms: z.number(),

@@ -69,10 +69,18 @@ function generated(draft: Draft, event: TurnEvent & { type: "generated" }): void
 
 /** How a turn ends with this message; null when it goes on with the message's calls. */
 function endingOf(message: AssistantMessage, calls: boolean): Ending | null {
-  const { stop_reason, error_kind, error_message } = message;
+  const { stop_reason, error_kind, error_message, retry_after_ms } = message;
   switch (stop_reason) {
     case "error":
-      return { state: "stopped", stop_reason, error: { kind: error_kind ?? stop_reason, message: error_message ?? stop_reason } };
+      return {
+        state: "stopped",
+        stop_reason,
+        error: {
+          kind: error_kind ?? stop_reason,
+          message: error_message ?? stop_reason,
+          ...(typeof retry_after_ms === "number" ? { retry_after_ms } : {}),
+        },
+      };
     case "aborted":
       return { state: "stopped", stop_reason };
     case "length":
@@ -99,7 +107,8 @@ function judged(draft: Draft, event: TurnEvent & { type: "judged" }): void {
       settleCall(draft, call, verdict.settled, { duration_ms: 0 });
       return;
     case "park": {
-      const { policy, args_sha256, rule_id, expires_at } = verdict;
+      const { policy, args_sha256, rule_id, expires_in_ms } = verdict;
+      const expires_at = expires_in_ms === null ? null : draft.now + expires_in_ms;
       const rule = rule_id === undefined ? {} : { rule_id };
       const parked = { ...call, phase: "parked" as const, policy, args_sha256, ...rule, requested_at: draft.now, expires_at };
       retake(draft, parked);

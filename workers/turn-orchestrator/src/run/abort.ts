@@ -5,6 +5,8 @@ import { stepMessage } from "../journal/commit.ts";
 import { isTerminal, keys, SESSION_SCOPE } from "../machine/record.ts";
 import type { InLine } from "./in-line.ts";
 
+/** Tries beside whoever starts runs, so that nobody waits to stop a turn; and then in line with them. */
+const QUICK_TRIES = 5;
 const MAX_TRIES = 20;
 
 type Answer = { session_id: string; aborted: boolean; state: string | null };
@@ -31,11 +33,14 @@ async function tryAbort(deps: Deps, sid: string, reason: string, aborted: () => 
 
 /** `aborted`: called when the flag is durable. @throws BusError `session_busy` when another process kept changing the session. */
 export async function abortTurn(deps: Deps, line: InLine, sid: string, reason: string, aborted: () => void): Promise<Answer> {
-  return await line.behind(sid, async () => {
-    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+  const within = async (tries: number): Promise<Answer | undefined> => {
+    for (let n = 0; n < tries; n += 1) {
       const answer = await tryAbort(deps, sid, reason, aborted);
       if (answer !== undefined) return answer;
     }
-    throw new BusError("session_busy", `session ${sid} changed ${MAX_TRIES} times while its turn was being aborted; send it again`);
-  });
+    return undefined;
+  };
+  const answer = (await within(QUICK_TRIES)) ?? (await line.behind(sid, () => within(MAX_TRIES)));
+  if (answer !== undefined) return answer;
+  throw new BusError("session_busy", `session ${sid} kept changing while its turn was being aborted; send it again`);
 }

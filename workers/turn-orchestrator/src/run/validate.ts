@@ -56,7 +56,7 @@ function unknownModel(provider: string, model: string, known: readonly string[])
   const rest = known.length > NAMED ? ` and ${known.length - NAMED} more` : "";
   const message = `provider '${provider}' has no model '${model}' in the catalogue${meant} It has: ${known.slice(0, NAMED).join(", ")}${rest}. A model that it serves and the catalogue does not know is added with models::register`;
   return new BusError("model_unknown", message, {
-    details: { provider, model, known: known.slice(0, NAMED), ...(near === undefined ? {} : { near }) },
+    details: { provider, model, known: known.slice(0, NAMED), near: near === undefined ? [] : [near] },
   });
 }
 
