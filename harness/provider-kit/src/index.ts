@@ -6,6 +6,7 @@ export * from "./failures.ts";
 export * from "./openai/index.ts";
 export * from "./read.ts";
 export type { HealedRequest } from "./request/doctor.ts";
+export { endpointUrl } from "./request/endpoint.ts";
 export { COMMON_IMAGES, type Takes } from "./request/media.ts";
 export type { AssistantTurn, Turn } from "./request/pairing.ts";
 export * from "./request/result-text.ts";

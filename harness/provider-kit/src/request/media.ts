@@ -28,7 +28,7 @@ const BEGINNINGS: readonly (readonly [string, string])[] = [
   ["R0lGOD", "image/gif"],
   ["UklGR", "image/webp"],
   ["JVBERi0", "application/pdf"],
-  ["PHN2Zy", "image/svg+xml"],
+  ["PHN2Z", "image/svg+xml"],
   ["PD94bWw", "image/svg+xml"],
   ["Qk0", "image/bmp"],
   ["SUkqA", "image/tiff"],
