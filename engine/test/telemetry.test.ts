@@ -73,7 +73,7 @@ test.each([
       return startWorker(worker, { iii: client, config: {}, clock: systemClock, random: systemRandom, log, root: "." });
     }),
   );
-  expect(await iii.trigger(outer, { session_id: "s1", note: SECRET })).toEqual({ ok: true });
+  expect(await iii.trigger(outer, { session_id: "s1", message_id: "m1", note: SECRET })).toEqual({ ok: true });
   await Promise.all(started.map((worker) => worker.stop()));
   await telemetry.stop();
 

@@ -251,14 +251,14 @@ test("a nested call names its parent across awaits, and only while the handler r
     traceparent: "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01",
     baggage: "tenant=acme",
     context: { caller: "c", origin: "agent", deadline_ms: null, depth: 0 },
-    data: { session_id: "s1" },
+    data: { session_id: "s1", message_id: "m1" },
   });
   await settle();
   later?.();
   await settle();
   const [inner, afterwards] = first?.of("invokefunction") ?? [];
   expect(inner).toMatchObject({ function_id: "t::inner", parent: "p1", traceparent: expect.stringContaining("aaaa") });
-  expect(inner?.["baggage"]).toBe("tenant=acme,iii.session.id=s1,iii.function.id=t%3A%3Aouter");
+  expect(inner?.["baggage"]).toBe("tenant=acme,iii.session.id=s1,iii.message.id=m1,iii.function.id=t%3A%3Aouter");
   expect(afterwards).toMatchObject({ function_id: "t::afterwards", origin: "agent" });
   expect(afterwards?.["parent"]).toBeUndefined();
   const [elsewhere] = second?.of("invokefunction") ?? [];

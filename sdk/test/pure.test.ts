@@ -63,20 +63,38 @@ test.each([
   ["00-00000000000000000000000000000000-0123456789abcdef-01", undefined],
   ["ff-0123456789abcdef0123456789abcdef-0123456789abcdef-01", undefined],
   ["nonsense", undefined],
+  ["01-0123456789abcdef0123456789abcdef-0123456789abcdef-01-what-comes", true],
+  ["01-0123456789abcdef0123456789abcdef-0123456789abcdef-01", true],
+  ["01-0123456789abcdef0123456789abcdef-0123456789abcdef-01x", undefined],
+  ["00-0123456789ABCDEF0123456789abcdef-0123456789abcdef-01", undefined],
 ])("traceparent %o", (text, sampled) => {
   expect(parseTraceparent(text)?.sampled).toBe(sampled);
   expect(parseTraceparent(unsampled(text))?.sampled).toBe(sampled === undefined ? undefined : false);
 });
 
+test.each(["-", "-00", "-extra", "x", " "])("K11.6 a traceparent of version 00 with %j behind it starts a new trace", (more) => {
+  expect(parseTraceparent(`00-0123456789abcdef0123456789abcdef-0123456789abcdef-01${more}`)).toBeUndefined();
+});
+
 test.each([
-  ["the input", { session_id: "a", body: { session_id: "b" } }, { x: "y" }, "a"],
-  ["an HTTP body", { body: { session_id: "b" } }, {}, "b"],
-  ["a wrapped payload", { body: { payload: { session_id: "c" } } }, {}, "c"],
-  ["a payload", { payload: { session_id: "d" } }, {}, "d"],
+  ["the input", { session_id: "a", message_id: "m", body: { session_id: "b" } }, { x: "y" }, "a"],
+  ["an HTTP body", { body: { session_id: "b", message_id: "m" } }, {}, "b"],
+  ["a wrapped payload", { body: { payload: { session_id: "c", message_id: "m" } } }, {}, "c"],
+  ["a payload", { payload: { session_id: "d", message_id: "m" } }, {}, "d"],
+  ["the baggage, whatever a call in a turn looks at", { session_id: "other" }, { "iii.session.id": "e" }, "e"],
   ["the baggage", { session_id: "" }, { "iii.session.id": "e" }, "e"],
   ["nowhere", null, {}, undefined],
 ])("the session of a call comes from %s", (_title, input, baggage, expected) => {
   expect(callAttributes("f::x", input, baggage)["iii.session.id"]).toBe(expected);
+});
+
+test.each([
+  ["its input", { session_id: "a" }],
+  ["an HTTP body", { body: { session_id: "a" } }],
+  ["a payload", { payload: { session_id: "a" } }],
+])("P9 a call that names a session in %s, outside of a turn, is about it and none of its traces", (_title, input) => {
+  const found = callAttributes("f::x", input, {});
+  expect(found).toEqual({ "iii.about.session.id": "a", "iii.function.id": "f::x" });
 });
 
 test("failpoints are read, and what cannot be read is said", () => {

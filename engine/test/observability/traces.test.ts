@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { SpanNode } from "../../src/builtin/observability/contract.ts";
 import { createMemoryStore } from "../../src/storage/memory.ts";
 
-const Input = z.object({ session_id: z.string().optional(), text: z.string().default("") });
+const Input = z.object({ session_id: z.string().optional(), message_id: z.string().optional(), text: z.string().default("") });
 const outer = defineFunction({ id: "outer::run", about: "Outer.", input: Input, output: z.object({ text: z.string() }) });
 const inner = defineFunction({ id: "inner::run", about: "Inner.", input: Input, output: z.object({ text: z.string() }) });
 const step = defineFunction({ id: "outer::step", about: "Step.", input: Input, output: z.null() });
@@ -38,7 +38,7 @@ function names(node: SpanNode): unknown {
 
 test("a call through two workers and a built-in is one tree, found by its session", async () => {
   await using bus = await testBus([outerWorker, innerWorker], { trace: true });
-  await bus.call(outer, { session_id: "s1", text: "a" });
+  await bus.call(outer, { session_id: "s1", message_id: "m1", text: "a" });
   await bus.settle();
   const { groups } = await bus.call(tracesGroupBy, { attribute: "iii.session.id" });
   expect(groups).toMatchObject([{ value: "s1", error_count: 0 }]);
@@ -54,7 +54,7 @@ test("a call through two workers and a built-in is one tree, found by its sessio
 test("work that goes through a queue stays in the tree of what enqueued it", async () => {
   await using bus = await testBus([outerWorker, innerWorker], { trace: true });
   const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
-  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2" } }];
+  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2", message_id: "m1" } }];
   await bus.call(stateTransact, { enqueue }, { traceparent });
   await bus.clock.advance(100);
   const { roots } = await bus.call(tracesTree, { trace_id: "0123456789abcdef0123456789abcdef" });
@@ -69,7 +69,7 @@ test("work that is put under a trace of its own links to what woke it", async ()
   await using bus = await testBus([outerWorker, innerWorker], { trace: true });
   const own = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
   const waker = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01";
-  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2" }, traceparent: own }];
+  const enqueue = [{ queue: "turn-step", function_id: "outer::step", data: { session_id: "s2", message_id: "m1" }, traceparent: own }];
   await bus.call(stateTransact, { enqueue }, { traceparent: waker });
   await bus.clock.advance(100);
   const { roots } = await bus.call(tracesTree, { trace_id: "0123456789abcdef0123456789abcdef" });
@@ -85,7 +85,7 @@ test("a span whose process dies is closed as lost; the tree survives the engine 
     register: (on) => on(stuck, () => new Promise<null>(() => undefined)),
   });
   await using bus = await testBus([worker], { trace: true });
-  void bus.call(stuck, { session_id: "s3" }).catch(() => undefined);
+  void bus.call(stuck, { session_id: "s3", message_id: "m1" }).catch(() => undefined);
   await bus.settle();
   await bus.clock.advance(300);
   await bus.crash();
@@ -146,7 +146,7 @@ test("a live delta leaves no span, nor does what hears it; a stored item does; a
     },
   });
   await using bus = await testBus([worker], { trace: true });
-  await bus.call(writer, { session_id: "s4" });
+  await bus.call(writer, { session_id: "s4", message_id: "m1" });
   await bus.settle();
   expect(heard).toEqual(["00", "01"]);
   const { groups } = await bus.call(tracesGroupBy, { attribute: "iii.session.id" });
@@ -169,7 +169,7 @@ test("a live delta leaves no span, nor does what hears it; a stored item does; a
 test("a session's spans outlive the engine, in one row per flush; what it left open is lost", async () => {
   await using bus = await testBus([outerWorker, innerWorker], { trace: true });
   const kept = async () => (await bus.store.load()).filter((row) => row.space === "trace");
-  await bus.call(outer, { session_id: "s1", text: "a" });
+  await bus.call(outer, { session_id: "s1", message_id: "m1", text: "a" });
   await bus.clock.advance(500);
   const [row, ...more] = await kept();
   expect(more).toEqual([]);

@@ -25,7 +25,7 @@ async function killHostAndEngine(stack: Stack): Promise<Stack> {
   return stack.restart();
 }
 
-test("A4, A14 a parked call outlives host and engine; allow runs it once, and the trace is one tree", async () => {
+test("A4, A14, P9 a parked call outlives host and engine; allow runs it once, and the trace is one tree", async () => {
   await using stack = await startStack();
   await post(stack, "s1", 'call shell::fs::ls {"path":"."}');
   const [before] = await parked(stack, "s1");
@@ -44,9 +44,9 @@ test("A4, A14 a parked call outlives host and engine; allow runs it once, and th
   const { groups } = await again.trigger<{ groups: { value: string; trace_ids: string[] }[] }>("engine::traces::group_by", {
     attribute: "iii.session.id",
   });
-  // Our own reads of the session are traces of their own; the turn's is the one that it names.
+  // P9: one turn, one trace. Our own reads of the session, and the decision, are traces of their own, and not the session's.
   const trace_id = (await stateOf(again, "s1"))?.traceparent?.split("-")[1];
-  expect(groups.find((one) => one.value === "s1")?.trace_ids).toContain(trace_id);
+  expect(groups.find((one) => one.value === "s1")?.trace_ids).toEqual([trace_id]);
   const tree = await until("the spans of the last step", async () => {
     const found = await again.trigger<{ roots: Span[] }>("engine::traces::tree", { trace_id });
     return flat(found.roots).some((span) => span.name.includes("shell::fs::ls")) ? found : undefined;

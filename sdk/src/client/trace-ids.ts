@@ -20,7 +20,11 @@ interface Ids {
 
 const read = (value: unknown): Ids => ({ session: field(value, "session_id"), message: field(value, "message_id") });
 
-/** `iii.session.id`, `iii.message.id` and `iii.function.id` of a call: from its input, else from an HTTP body, else from its baggage. */
+/**
+ * `iii.session.id`, `iii.message.id` and `iii.function.id` of a call: from its input, else from an HTTP body, else from its baggage.
+ * A call that names a session and no message, outside of a turn, is somebody's own look at the session and none of its traces: it
+ * carries `iii.about.session.id`.
+ */
 export function callAttributes(function_id: string, input: unknown, baggage: Baggage): Record<string, string> {
   const body = inside(input, "body");
   const own = read(input);
@@ -33,10 +37,12 @@ export function callAttributes(function_id: string, input: unknown, baggage: Bag
     session = wrapped.session ?? payload.session;
     message = wrapped.message ?? payload.message;
   }
-  session ??= baggage["iii.session.id"];
+  const turn = baggage["iii.session.id"];
+  const of = message === undefined ? turn : (session ?? turn);
   message ??= baggage["iii.message.id"];
   return {
-    ...(session === undefined ? {} : { "iii.session.id": session }),
+    ...(of === undefined ? {} : { "iii.session.id": of }),
+    ...(of !== undefined || session === undefined ? {} : { "iii.about.session.id": session }),
     ...(message === undefined ? {} : { "iii.message.id": message }),
     "iii.function.id": function_id,
   };

@@ -6,12 +6,16 @@ export interface TraceParent {
   readonly sampled: boolean;
 }
 
-const SHAPE = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+/** Version 00 has four parts; a later one may have more. */
+const SHAPE =
+  /^(?:00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$|(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$))/;
 
 export function parseTraceparent(text: string | undefined): TraceParent | undefined {
   const found = text === undefined ? null : SHAPE.exec(text);
-  if (found === null || text?.startsWith("ff") === true) return undefined;
-  const [, trace_id = "", span_id = "", flags = "00"] = found;
+  if (found === null) return undefined;
+  const trace_id = found[1] ?? found[4] ?? "";
+  const span_id = found[2] ?? found[5] ?? "";
+  const flags = found[3] ?? found[6] ?? "00";
   if (/^0+$/.test(trace_id) || /^0+$/.test(span_id)) return undefined;
   return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
