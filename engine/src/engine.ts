@@ -35,6 +35,8 @@ export interface Engine {
   accept(path: string, wire: Wire, meta?: WireMeta): WireHandlers | undefined;
   /** Installs and starts the built-ins in order. */
   start(): Promise<void>;
+  /** Before `stop`: takes no new workers and starts no new work; resolves when what runs has ended, after 5 s at the latest. */
+  drain(): Promise<void>;
   /** Ends every connection, then the built-ins in reverse order. The store stays open: whoever made it closes it. */
   stop(): Promise<void>;
   /** As if the process had been killed: nothing is finished, answered or cleaned up. */
@@ -43,6 +45,7 @@ export interface Engine {
 
 const MAX_REGISTRATIONS = 1_000;
 const CANCEL_GRACE_MS = 5_000;
+const DRAIN_MS = 5_000;
 
 export function createEngine({ config, deps, builtins }: EngineOptions): Engine {
   const { clock, random, log } = deps;
@@ -62,6 +65,7 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
   const check = (path: string): number => {
     const { service, rest, query } = parsePath(path);
     if (phase !== "up") return 503;
+    if (bus.core.draining && service === "") return 503;
     if (service === "" || service === "otel") return rest === "" ? 101 : 404;
     return services.get(service)?.check(rest, query) ?? 404;
   };
@@ -85,6 +89,7 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
       }
       phase = "up";
     },
+    drain: () => bus.drain.start(DRAIN_MS),
     async stop() {
       if (phase === "down") return;
       phase = "down";

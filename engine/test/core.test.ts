@@ -47,6 +47,7 @@ class Rig {
         ...limits,
       },
       dateOf: (at) => at + DATES,
+      draining: false,
       uuid: () => {
         this.#next += 1;
         return `id-${this.#next}`;

@@ -1,6 +1,6 @@
 // Over real sockets: a reader that stops reading, and frames that break the rules.
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect as connectTcp } from "node:net";
 import { createEngine, createMemoryStore, defaultBuiltins, type Engine, upgradeHandler } from "@iii/engine";
 import { connect, silentLogger, systemClock, systemRandom } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
@@ -76,4 +76,40 @@ test("a binary frame with text that is not UTF-8 never reaches another socket", 
   expect(worker.readyState).toBe(WebSocket.OPEN);
   worker.terminate();
   caller.terminate();
+});
+
+/** A text or closing frame as a client sends it: masked, here with zeros. */
+function clientFrame(opcode: number, payload: Buffer): Buffer {
+  const size =
+    payload.length < 126 ? Buffer.from([0x80 | payload.length]) : Buffer.from([0xfe, payload.length >> 8, payload.length & 0xff]);
+  return Buffer.concat([Buffer.from([0x80 | opcode]), size, Buffer.alloc(4), payload]);
+}
+
+test.each([
+  ["with a code", Buffer.from([0x03, 0xe8])],
+  ["without one", Buffer.alloc(0)],
+])("K11.1 a connection ends when its Close frame (%s) is read, however long its TCP connection stays", async (_title, closing) => {
+  const { port } = server.address() as AddressInfo;
+  const raw = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true });
+  const ours = connect({ dialer: wsDialer(url) });
+  try {
+    raw.write(
+      `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n`,
+    );
+    const text = (frame: object) => clientFrame(1, Buffer.from(JSON.stringify(frame)));
+    raw.write(text({ type: "registerfunction", id: "bye::fn" }));
+    raw.write(text({ type: "registertrigger", id: "bye", trigger_type: "late-type", function_id: "bye::fn", config: {} }));
+    while (!engine.host.isServed("bye::fn")) await new Promise((resolve) => setImmediate(resolve));
+    expect(engine.host.registry.bindings()).toHaveLength(1);
+    // What stands behind the Close frame is nobody's.
+    raw.write(Buffer.concat([clientFrame(8, closing), text({ type: "registerfunction", id: "ghost::fn" })]));
+    while (engine.host.isServed("bye::fn")) await new Promise((resolve) => setImmediate(resolve));
+    expect(raw.destroyed || raw.writableEnded).toBe(false);
+    expect(engine.host.registry.bindings()).toEqual([]);
+    await ours.trigger("engine::functions::list", {});
+    expect(engine.host.isServed("ghost::fn")).toBe(false);
+  } finally {
+    raw.destroy();
+    await ours.close({ drain_ms: 0 });
+  }
 });

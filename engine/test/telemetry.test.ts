@@ -51,7 +51,7 @@ test.each([
   const outer = defineFunction({
     id: "one::outer",
     about: "Outer.",
-    input: z.object({ session_id: z.string(), note: z.string() }),
+    input: z.object({ session_id: z.string(), message_id: z.string(), note: z.string() }),
     output: z.unknown(),
   });
   const one = defineWorker({

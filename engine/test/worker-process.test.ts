@@ -96,8 +96,8 @@ test("a supervised worker ends when its supervisor is gone", async () => {
 test("a worker killed in the middle of a call: the caller learns it at once, and its span is closed as lost", async () => {
   const { child } = start();
   await serving();
-  await call({ text: "a", session_id: "s1" });
-  const hanging = call({ text: "a", session_id: "s1", hang: true });
+  await call({ text: "a", session_id: "s1", message_id: "m1" });
+  const hanging = call({ text: "a", session_id: "s1", message_id: "m1", hang: true });
   const groups = () => iii.trigger(tracesGroupBy, { attribute: "iii.session.id" });
   await eventually(groups, ({ groups: [group] }) => group?.span_count === 2);
   child.kill("SIGKILL");

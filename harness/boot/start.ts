@@ -244,6 +244,8 @@ export async function startStack(options: StartOptions): Promise<Stack> {
       upgrades: (prefix) => upgradeHandler(parts.engine, { prefix, max_frame_bytes: config.engine.limits.max_frame_bytes }),
     });
     undo.push(() => servers.close());
+    // Workers that others run have their time, too: what they were called for ends before their sockets do.
+    undo.push(() => parts.engine.drain());
     takeOverProcesses(parts, options.note);
     const url = `ws://${hostOf(config)}:${servers.port}`;
     const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;

@@ -97,6 +97,9 @@ function objection(core: Core, request: CallRequest, admission: Admission): Erro
   const kind = caller?.kind ?? "engine";
   const refused = core.access.refuseCall(function_id, { origin: admission.origin, direct: admission.direct, kind });
   if (refused !== undefined) return refused;
+  if (core.draining && !(caller === null ? admission.depth > 0 : caller.running.size > 0)) {
+    return error("invocation_stopped", "the engine is stopping and starts no new work");
+  }
   if (admission.depth > core.limits.max_depth) {
     return error("depth_exceeded", `'${function_id}' would be nested deeper than ${core.limits.max_depth} calls`);
   }

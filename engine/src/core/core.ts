@@ -29,4 +29,12 @@ export interface Core {
   readonly dateOf: (at: number) => number;
   /** A fresh UUIDv4. */
   readonly uuid: () => string;
+  /** The engine is about to stop: only calls within work that already runs are started. */
+  draining: boolean;
+}
+
+/** Whether some connection runs a call. */
+export function isBusy(core: Core): boolean {
+  for (const conn of core.connections.values()) if (conn.running.size > 0) return true;
+  return false;
 }

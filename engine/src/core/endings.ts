@@ -106,6 +106,8 @@ export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
   conn.running.clear();
   conn.agent_calls = 0;
   for (const id of conn.made) {
+    // Nobody waits for the answer of a void call: it goes on without its caller.
+    if (core.invocations.get(id)?.client_id === undefined) continue;
     const invocation = core.invocations.remove(id);
     if (invocation === undefined) continue;
     tellCancel(core, invocation, out);

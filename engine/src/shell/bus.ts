@@ -1,6 +1,6 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
 import { isUtf8 } from "node:buffer";
-import { type Clock, type Logger, messageOf, type Random, type Timer, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
+import { type Clock, type Logger, messageOf, type Random, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
 import { type FrameParts, frameParts, joinParts } from "@iii/sdk/protocol";
 import { Access } from "../core/access.ts";
 import { call } from "../core/calls.ts";
@@ -17,6 +17,8 @@ import type { Caller, EngineInvocation, TriggerTypeSpec } from "../ports/host.ts
 import type { EngineTracer, Telemetry } from "../ports/tracer.ts";
 import { BuiltinTypes } from "./bindings.ts";
 import { type BuiltinDeps, runBuiltin, type Served } from "./builtin-calls.ts";
+import { Deadlines } from "./deadlines.ts";
+import { Drain } from "./drain.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { callRequest, OwnCalls } from "./own-calls.ts";
 import { Pressure } from "./pressure.ts";
@@ -66,12 +68,13 @@ export class Bus {
   readonly #wires = new Map<string, Wire>();
   readonly #own = new OwnCalls();
   readonly #builtinDeps: BuiltinDeps;
+  readonly drain: Drain;
+  readonly #deadlines: Deadlines;
   readonly #heartbeat: Heartbeat;
   readonly #pressure: Pressure;
   #effects: Effect[] = [];
   #applying = false;
   #dead = false;
-  #deadline: { at: number; timer: Timer } | undefined;
 
   constructor(options: BusOptions) {
     const { clock, random, limits, rules, tracer } = options;
@@ -86,6 +89,7 @@ export class Bus {
       limits,
       dateOf: (at) => clock.now() + at - clock.monotonic(),
       uuid: () => random.uuid(),
+      draining: false,
     };
     this.#builtinDeps = {
       functions: this.builtins,
@@ -94,6 +98,12 @@ export class Bus {
       caller: (id) => this.#caller(id),
       done: (id, outcome) => this.#change((out) => settle(this.core, id, outcome, out)),
     };
+    this.drain = new Drain(this.core, clock);
+    this.#deadlines = new Deadlines({
+      clock,
+      next: () => this.core.invocations.nextDeadline(),
+      due: () => this.#change((out, now) => expire(this.core, now, out)),
+    });
     const drop = (id: string, reason: string): void => this.drop(id, reason);
     const pressure = new Pressure({ ...limits, clock, drop: (id) => drop(id, "slow_consumer") });
     this.#pressure = pressure;
@@ -158,14 +168,15 @@ export class Bus {
     for (let i = 0; i < this.#effects.length && !this.#dead; i += 1) this.#perform(this.#effects[i] as Effect);
     this.#effects = [];
     this.#applying = false;
-    this.#arm();
+    this.drain.check();
+    if (!this.#dead) this.#deadlines.arm();
   }
 
   /** Ends every connection. With `crash`, as a killed process would: nothing more is answered, nobody is told. */
   shut(how: "stop" | "crash"): void {
     if (this.#dead) return;
     this.#dead = true;
-    this.#deadline?.timer.cancel();
+    this.#deadlines.stop();
     this.#heartbeat.stop();
     this.#pressure.stop();
     for (const wire of this.#wires.values()) {
@@ -279,22 +290,5 @@ export class Bus {
       const error = toWire(toBusError(thrown, "trigger_registration_failed"));
       this.#change((out) => bindRefused(this.core, binding, error, out));
     }
-  }
-
-  /** One timer, set to the earliest deadline. */
-  #arm(): void {
-    const next = this.core.invocations.nextDeadline();
-    if (next === undefined || this.#dead) return;
-    if (this.#deadline !== undefined && this.#deadline.at <= next) return;
-    this.#deadline?.timer.cancel();
-    const { clock } = this.#options;
-    const timer = clock.setTimer(
-      () => {
-        this.#deadline = undefined;
-        this.#change((out, now) => expire(this.core, now, out));
-      },
-      Math.max(1, next - clock.monotonic()),
-    );
-    this.#deadline = { at: next, timer };
   }
 }

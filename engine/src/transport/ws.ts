@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Wire, WireHandlers } from "@iii/sdk";
-import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { type RawData, WebSocket, WebSocketServer } from "ws";
 import type { Engine } from "../engine.ts";
 import { FrameWriter } from "./frame-writer.ts";
 
@@ -24,12 +24,14 @@ function toBytes(data: RawData): Uint8Array {
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }
 
+const NO_CODE = 1005;
+
 /** Codes that may stand in a closing frame. */
 function sendable(code: number | undefined): number | undefined {
-  return code === undefined || code === 1005 || code === 1006 ? undefined : code;
+  return code === undefined || code === NO_CODE || code === 1006 ? undefined : code;
 }
 
-function wireOf(socket: Duplex, ws: WebSocket): Wire {
+function wireOf(socket: Duplex, ws: BusSocket): Wire {
   const writer = new FrameWriter(socket, () => ws.readyState === ws.OPEN);
   return {
     send(data, binary = false) {
@@ -41,6 +43,7 @@ function wireOf(socket: Duplex, ws: WebSocket): Wire {
     resume: () => ws.resume(),
     close(code, reason) {
       writer.flush();
+      ws.closing = true;
       ws.close(sendable(code), reason);
     },
     terminate: () => ws.terminate(),
@@ -53,13 +56,36 @@ function wireOf(socket: Duplex, ws: WebSocket): Wire {
   };
 }
 
+/**
+ * Says when the peer's Close frame has been read, which `ws` answers by calling `close` itself: a peer that has said goodbye is gone,
+ * however long its TCP connection takes to end.
+ */
+class BusSocket extends WebSocket {
+  /** The engine closes by itself: what is read after that is the peer's answer. */
+  closing = false;
+
+  override close(code?: number, data?: string | Buffer): void {
+    super.close(code, data);
+    if (!this.closing) this.emit("goodbye", code ?? NO_CODE, data ?? "");
+    this.closing = true;
+  }
+}
+
 function attach(socket: Duplex, ws: WebSocket, handlers: WireHandlers): void {
+  let ended = false;
+  const end = (code: number, reason: string): void => {
+    if (ended) return;
+    ended = true;
+    handlers.close(code, reason);
+  };
+
   ws.on("message", (data, binary) => {
-    handlers.message(toBytes(data), binary);
+    if (!ended) handlers.message(toBytes(data), binary);
   });
   ws.on("ping", () => handlers.alive?.());
   ws.on("pong", () => handlers.alive?.());
-  ws.on("close", (code, reason) => handlers.close(code, reason.toString()));
+  ws.on("goodbye", (code: number, reason: string | Buffer) => end(code, reason.toString()));
+  ws.on("close", (code, reason) => end(code, reason.toString()));
   // The close event follows; an error alone must not end the process.
   ws.on("error", () => {});
   socket.on("drain", () => handlers.drain?.());
@@ -81,6 +107,7 @@ export function upgradeHandler(
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const server = new WebSocketServer({
     noServer: true,
+    WebSocket: BusSocket,
     perMessageDeflate: false,
     maxPayload: options.max_frame_bytes ?? engine.max_frame_bytes,
     maxFragments: 1_024,

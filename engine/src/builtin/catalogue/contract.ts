@@ -102,7 +102,7 @@ export const functionsInfo = defineFunction({
 });
 export const triggersList = defineFunction({
   id: "engine::triggers::list",
-  about: "Trigger types. Workers that announced version 0.11 get bindings instead, as their client expects.",
+  about: "Trigger types. Workers that announced version 0.11 get bindings instead, clients that never announced both, as they expect.",
   input: Filter,
   output: z.object({ triggers: z.array(z.union([TriggerTypeSummary, RegisteredTriggerSummary])) }),
   ...read,

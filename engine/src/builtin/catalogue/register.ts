@@ -82,10 +82,11 @@ function triggerRows(host: EngineHost, filter: c.Filter & { trigger_type?: strin
   return select(rows, filter, (row) => ({ ...row, description: row.function_id }));
 }
 
-/** Clients of 0.11 expect bindings where later ones expect types. */
-function isOld(host: EngineHost, worker_id: string): boolean {
-  const version = host.registry.workers().find((worker) => worker.id === worker_id)?.announced?.version;
-  return version?.startsWith("0.11.") === true;
+/** Clients of 0.11 expect bindings where later ones expect types; of a client that never announces itself (browsers) nobody knows. */
+function expected(host: EngineHost, worker_id: string): "types" | "bindings" | "both" {
+  const announced = host.registry.workers().find((worker) => worker.id === worker_id)?.announced;
+  if (announced === undefined) return "both";
+  return announced.version?.startsWith("0.11.") === true ? "bindings" : "types";
 }
 
 function installTriggerReads(host: EngineHost): void {
@@ -94,8 +95,9 @@ function installTriggerReads(host: EngineHost): void {
     select(registry.types(), filter, (row) => ({ ...typeSummary(row, names(registry)), description: row.description }));
   const typeNamed = (id: string) => registry.types().find((row) => row.id === id);
   host.handle(OWNER, c.triggersList, (filter, call) => {
-    if (isOld(host, call.caller.worker_id)) return { triggers: triggerRows(host, filter) };
-    return { triggers: typeRows(filter).map((row) => typeSummary(row, names(registry))) };
+    const wanted = expected(host, call.caller.worker_id);
+    const types = wanted === "bindings" ? [] : typeRows(filter).map((row) => typeSummary(row, names(registry)));
+    return { triggers: wanted === "types" ? types : [...types, ...triggerRows(host, filter)] };
   });
   host.handle(OWNER, c.triggersInfo, ({ id }) => {
     const row = typeNamed(id);
