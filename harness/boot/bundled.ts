@@ -32,10 +32,10 @@ export function lackingParts(name: string, folder: string = WORKERS): string | u
 }
 
 /** The schemas of what the bundled workers take as `config`. A file that cannot be loaded is its worker's fault to report, at its start. */
-export async function bundledConfigs(names: readonly string[]): Promise<ReadonlyMap<string, z.ZodType>> {
+export async function bundledConfigs(names: readonly string[], folder: string = WORKERS): Promise<ReadonlyMap<string, z.ZodType>> {
   const loaded = await Promise.all(
     names.map(async (name) => {
-      const file = bundledFile(name, "src/config.ts");
+      const file = join(folder, name, "src/config.ts");
       if (!existsSync(file)) return [];
       const module = (await import(pathToFileURL(file).href).catch(() => ({}))) as { Config?: unknown };
       return module.Config instanceof z.ZodType ? [[name, module.Config] as const] : [];

@@ -1,15 +1,18 @@
 // A short-lived connection of the command line to a running engine.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { BusError, connect, type Iii } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
+import { configPath } from "../boot/config-file.ts";
 import type { Env } from "../boot/stack.ts";
 
 const OPEN_MS = 3_000;
 
 function fromRunFile(env: Env): string | undefined {
+  // As the engine does: relative to the folder of the configuration.
+  const folder = resolve(dirname(configPath(undefined, env)), env["III_DATA_DIR"] || ".iii");
   try {
-    const facts: unknown = JSON.parse(readFileSync(join(env["III_DATA_DIR"] ?? ".iii", "engine.json"), "utf8"));
+    const facts: unknown = JSON.parse(readFileSync(join(folder, "engine.json"), "utf8"));
     return typeof facts === "object" && facts !== null && "url" in facts ? String(facts.url) : undefined;
   } catch {
     return undefined;

@@ -33,7 +33,7 @@ test.each([
   ["model_unknown", 4],
   ["invocation_failed", 1],
   ["a code of some worker", 1],
-])("an error %s exits with %i", (code, expected) => {
+])("M5 an error %s exits with %i", (code, expected) => {
   expect(exitCode(new BusError(code, "x"))).toBe(expected);
 });
 

@@ -21,14 +21,17 @@ test.each<[string, string[], string | undefined]>([
   expect(() => readPayload(words, data)).toThrow(expect.objectContaining({ code: "usage" }));
 });
 
-test.each(['{"x":1}', '{"x":"a=b"}', "[1]", '"text"', ' {"x":1}'])("JSON in the place of key=value (%s) is pointed to --data", (word) => {
-  expect(() => readPayload([word], undefined)).toThrow(
-    expect.objectContaining({ code: "usage", message: `'${word}' is not key=value; JSON goes after --data` }),
-  );
-});
+test.each(['{"x":1}', '{"x":"a=b"}', "[1]", '"text"', ' {"x":1}'])(
+  "M4 JSON in the place of key=value (%s) is pointed to --data",
+  (word) => {
+    expect(() => readPayload([word], undefined)).toThrow(
+      expect.objectContaining({ code: "usage", message: `'${word}' is not key=value; JSON goes after --data` }),
+    );
+  },
+);
 
 test.each(["abc", "", "0", "-5", "1.5", "1e3", "NaN", "Infinity", "99999999999", "5s", " 5"])(
-  "a time-out of '%s' is a usage error",
+  "M3 a time-out of '%s' is a usage error",
   (text) => {
     expect(() => readTimeout(text)).toThrow(expect.objectContaining({ code: "usage" }));
   },

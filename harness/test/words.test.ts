@@ -8,7 +8,7 @@ test.each<[string[], string]>([
   [["--json", "--url", "ws://x", "aprovals"], "unknown command 'aprovals'; did you mean 'approvals'?"],
   [["zzzzzzzz"], "unknown command 'zzzzzzzz'; commands: start, trigger, worker, approvals, help"],
   [["constructor"], "unknown command 'constructor'; commands: start, trigger, worker, approvals, help"],
-])("%j names no command", (args, message) => {
+])("M1 %j names no command", (args, message) => {
   expect(() => checkCommand(args, COMMANDS)).toThrow(expect.objectContaining({ code: "usage", message }));
 });
 

@@ -20,7 +20,7 @@ test.each([
   expect(shown(text)).toBe(expected);
 });
 
-test("K12 a terminal shows hidden characters as the page does, and JSON stays the same document", () => {
+test("K12.2 a terminal shows hidden characters as the page does, and JSON stays the same document", () => {
   const nasty = { path: "rm \u202e/ fr-", also: "a\u200bb\u2066\u{e0041}\u009b31m\u007f", "key\ufeff": "é 東京 🏳️‍🌈" };
   expect(plain(nasty.path)).toBe("rm \\u{202e}/ fr-");
   const text = plainJson(nasty);

@@ -70,7 +70,7 @@ test("a worker of its own is restarted alone, stopped, and started again", async
 });
 
 test("a worker that cannot start is named with its reason and the rest stay up", async () => {
-  await using stack = await startStack({ config: (text) => text.replace("root: ./workspace", "root: 5"), ready: false });
+  await using stack = await startStack({ config: (text) => text.replace("root: ./workspace", "root: ./config.yaml"), ready: false });
   await until("shell to have failed", async () => (await stack.health()).body.failed.some((one) => one.name === "shell") || undefined);
   const rest = await until("the rest to be ready", async () => {
     const { body } = await stack.health();
@@ -199,4 +199,36 @@ test("a command on the official client is ready by its pid, is served, and does 
   expect(isAlive(pid)).toBe(false);
   expect(await again.pid("foreign")).not.toBe(pid);
   expect(await again.trigger("foreign::greet", { who: "me" })).toEqual({ text: "hello me" });
+});
+
+test("U40 a restart into a command that does not exist says so and fails", async () => {
+  const entry = "  - name: foreign\n    command: [node, ./foreign.mjs]\n";
+  await using stack = await startStack({ config: (text) => text + entry, files: { "foreign.mjs": FOREIGN } });
+  const file = join(stack.folder, "config.yaml");
+  const env = { III_URL: stack.url };
+  expect(JSON.parse((await iii(["worker", "restart", "foreign", "--json"], env)).stdout)).toMatchObject({
+    state: "ready",
+    source: "command",
+  });
+  expect(await stack.trigger("foreign::greet", { who: "you" })).toEqual({ text: "hello you" });
+  writeFileSync(file, readFileSync(file, "utf8").replace("[node, ./foreign.mjs]", "[./no-such-command]"));
+  const refused = await iii(["worker", "restart", "foreign"], env);
+  expect(refused.code).toBe(1);
+  expect(refused.stdout).toMatch(/foreign: failed, cannot be started: .*ENOENT/);
+});
+
+test("U2, U48 a data folder in use is a conflict, one that cannot hold files a fault of the configuration, in any config", async () => {
+  await using stack = await startStack();
+  const thin = join(stack.folder, "thin.yaml");
+  writeFileSync(thin, "version: 1\n");
+  const start = (data: string) =>
+    iii(["start"], { III_CONFIG: thin, III_PORT: "0", III_HTTP_PORT: "0", III_DATA_DIR: data, HOME: stack.folder });
+  const used = await start(join(stack.folder, "data"));
+  expect([used.code, used.stdout]).toEqual([7, ""]);
+  expect(used.stderr).toContain("another engine runs on this data folder");
+  const file = await start(thin);
+  expect([file.code, file.stdout]).toEqual([6, ""]);
+  expect(file.stderr).toContain("cannot hold files: a file stands in the place of a folder");
+  expect((await start("/proc/none/data")).code).toBe(6);
+  expect((await stack.health()).status).toBe(200);
 });
