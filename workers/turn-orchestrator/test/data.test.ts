@@ -174,10 +174,12 @@ test.each([
   ["a text", () => "what?"],
   ["a list", () => [1, 2]],
 ])("K2.4 a record that is %s ends its turn as failed, the run behind it starts, and the sweeper is content", async (_what, spoil) => {
-  const provider = toyProvider((_messages, nth) => (nth === 1 ? "hang" : [text("ok")]));
+  const provider = toyProvider((_messages, nth) => (nth === 2 ? "hang" : [text("ok")]));
   await using bus = await stack([provider.worker]);
+  await start(bus, "s1", [user("before")], { message_id: "m0" });
+  await until(bus, "s1", ended);
   await start(bus, "s1", [user("go")], { message_id: "m1" });
-  await until(bus, "s1", () => provider.seen.length === 1);
+  await until(bus, "s1", () => provider.seen.length === 2);
   await bus.call("state::set", { ...RECORD, value: spoil(await bus.call("state::get", RECORD)) });
   expect(await bus.call(turnGetState, { session_id: "s1" })).toMatchObject({ state: "failed", error: { kind: "store_corrupt" } });
   expect(await start(bus, "s1", [user("behind")], { message_id: "m2" })).toMatchObject({ queued: true });
@@ -186,7 +188,7 @@ test.each([
   expect(view).toMatchObject({ state: "stopped", stop_reason: "end" });
   const failed = (await events(bus, "s1")).filter((event) => event.type === "turn_state_changed" && event.new_value.state === "failed");
   expect(failed).toHaveLength(1);
-  expect((await transcript(bus, "s1")).filter((message) => message.role === "user")).toHaveLength(2);
+  expect((await transcript(bus, "s1")).filter((message) => message.role === "user")).toHaveLength(3);
   expect(await bus.call("turn::sweep", {})).toEqual({ woken: 0 });
   await goesOn(bus, provider);
 });

@@ -61,7 +61,8 @@ export class Journal {
     if (read === undefined || isTerminal(read.record)) return undefined;
     const kept = read.fault === undefined ? carry(read.record, read.carried) : await Journal.#salvage(deps, read.record);
     const { record } = kept;
-    const [abort, entries] = await Promise.all([deps.store.abort(sid, record.turn_id), deps.store.pending(sid, read.record.pending)]);
+    const stored = read.fault === undefined ? read.record.pending : record.pending; // carried entries have no rows yet
+    const [abort, entries] = await Promise.all([deps.store.abort(sid, record.turn_id), deps.store.pending(sid, stored)]);
     const journal = new Journal(deps, kept, { rev, abortRev: abort.rev }, entries);
     journal.abortReason = abort.reason;
     journal.#unreadable = read.fault !== undefined;
@@ -79,9 +80,15 @@ export class Journal {
   /** What hangs on a record that cannot be read: entries go on to the transcript, and nobody is asked about its calls any more. */
   static async #salvage(deps: Deps, record: TurnRecord): Promise<Kept> {
     const { session_id } = record;
-    const [pending, approvals] = await Promise.all([deps.store.pendingRows(session_id), deps.store.approvalKeys(session_id)]);
+    const { store } = deps;
+    const [pending, approvals, index] = await Promise.all([
+      store.pendingRows(session_id),
+      store.approvalKeys(session_id),
+      store.index(session_id),
+    ]);
+    const transcript = index.value?.transcript ?? record.transcript;
     const outs = approvals.map((key): Out => ({ type: "unpark", call_id: key.slice(session_id.length + 1) }));
-    return { record: { ...record, pending }, outs };
+    return { record: { ...record, pending, transcript }, outs };
   }
 
   get record(): TurnRecord {
