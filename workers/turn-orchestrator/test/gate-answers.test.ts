@@ -8,7 +8,7 @@ import { call, ended, results, stack, start, text, tools, toyProvider, transcrip
 const long = "x".repeat(10_000_000);
 
 test.each([
-  ["case 94 an allow with a rule id of 10 MB", { decision: "allow", rule_id: long }],
+  ["K14.3 case 94 an allow with a rule id of 10 MB", { decision: "allow", rule_id: long }],
   ["case 94 an allow with 10 MB beside it", { decision: "allow", note: long }],
   [
     "case 94 an allow with ten thousand keys",
