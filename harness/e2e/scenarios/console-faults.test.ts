@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ConsolePage, openConsole, say, shows } from "../support/browser.ts";
 import { quietProxy } from "../support/quiet-proxy.ts";
 import { type Stack, startStack, until } from "../support/stack.ts";
-import { ended, parked } from "../support/turns.ts";
+import { ended, parked, transcript } from "../support/turns.ts";
 
 let stack: Stack;
 beforeAll(async () => {
@@ -118,6 +118,26 @@ test("K12.1 a page that wakes up asks at once; while the engine is gone nothing 
   expect(await page.locator(".turn-state").getAttribute("data-tone")).not.toBe("busy");
   proxy.refuse(false);
   await page.locator('.shell[data-link="live"]').waitFor({ timeout: 15_000 });
+  await page.getByRole("button", { name: "Stop" }).click();
+  await shows(page, "stopped");
+});
+
+test.each([
+  ["three hours behind", -3 * 3_600_000],
+  ["three hours ahead", 3 * 3_600_000],
+])("K8.3 a browser whose clock is %s counts down what the server said is left", async (_title, skew) => {
+  await using browser = await openConsole(stack.httpUrl, "/new");
+  const { page } = browser;
+  await page.addInitScript(`Date.now = ((real) => () => real() + ${skew})(Date.now)`);
+  await page.reload();
+  await page.locator("select option", { hasText: "Demo" }).waitFor({ state: "attached" });
+  await say(page, 'call shell::fs::ls {"path":"."}');
+  const left = page.locator(".approval-head .num");
+  await left.waitFor();
+  expect(await left.textContent()).toMatch(/^expires in (29|30) min/);
+  // What it writes is dated as the server would date it.
+  const { messages } = await transcript(stack, page.url().split("/").at(-1) ?? "");
+  expect(Math.abs((messages[0]?.timestamp ?? 0) - Date.now())).toBeLessThan(60_000);
   await page.getByRole("button", { name: "Stop" }).click();
   await shows(page, "stopped");
 });

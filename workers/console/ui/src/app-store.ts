@@ -51,7 +51,7 @@ export class App {
     this.#moved(this.iii.state);
     setInterval(() => void this.#beat(), BEAT_MS);
     setInterval(() => {
-      this.now.value = Date.now();
+      this.now.value = this.#date();
     }, 1000);
   }
 
@@ -59,7 +59,8 @@ export class App {
   show(session_id: string): void {
     if (this.open.value?.session_id === session_id) return;
     this.open.value?.close();
-    const store = new SessionStore({ iii: this.iii, browser_id: this.#browser_id, session_id, changed: () => this.changed() });
+    const deps = { iii: this.iii, browser_id: this.#browser_id, date: () => this.#date(), changed: () => this.changed() };
+    const store = new SessionStore({ ...deps, session_id });
     this.open.value = store;
     if (this.iii.state === "connected") void store.load();
   }
@@ -105,6 +106,11 @@ export class App {
   #setLink(next: Link): void {
     if (this.link.value === next) return;
     this.link.value = next;
-    this.since.value = Date.now();
+    this.since.value = this.#date();
+  }
+
+  /** The date as the server would tell it. */
+  #date(): number {
+    return Date.now() + this.directory.skew.value;
   }
 }

@@ -10,14 +10,14 @@ import type * as Session from "@iii/worker-session/contract";
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { call } from "./bus.ts";
 import { type Advice, advice } from "./model/advice.ts";
-import { type Counted, counted } from "./model/deadline.ts";
+import { type Counted, counted, skewOf } from "./model/deadline.ts";
 import type { Rights } from "./model/key.ts";
 import { modelsIn, type Offer, offers, providersIn } from "./model/offer.ts";
 
-type Held = Gate.PendingApproval & { readonly remaining_ms?: number | null };
-export type Waiting = Counted<Held>;
+export type Waiting = Counted<Gate.PendingApproval>;
 /** What is read of `GET /healthz`. */
 interface Health {
+  readonly skew: number;
   readonly workers: readonly string[];
   readonly failed: readonly { readonly name: string; readonly reason: string }[];
 }
@@ -34,6 +34,8 @@ export class Directory {
   readonly keys = signal<ReadonlyMap<string, boolean>>(new Map());
   /** Workers that cannot start, with their own words. */
   readonly down = signal<Health["failed"]>([]);
+  /** How far the server's date is ahead of the browser's, in ms. */
+  readonly skew = signal(0);
   readonly #iii: Iii;
   readonly #rights: ReadonlySignal<Rights>;
   /** What the models were asked about last: workers and rights. */
@@ -53,13 +55,16 @@ export class Directory {
     ]);
     if (list.status === "fulfilled") this.sessions.value = list.value.sessions;
     this.sessionsProblem.value = list.status === "rejected" ? advice(list.reason) : null;
-    if (waiting.status === "fulfilled") this.pending.value = counted<Held>(waiting.value, performance.now());
+    if (waiting.status === "fulfilled") this.pending.value = counted(waiting.value, performance.now());
   }
 
   /** Reads what seldom changes: who is down, and, when the workers have changed, which models can run. Never rejects. */
   async survey(): Promise<void> {
     const health = await healthOf().catch(() => undefined);
-    if (health !== undefined) this.down.value = health.failed;
+    if (health !== undefined) {
+      this.down.value = health.failed;
+      this.skew.value = health.skew;
+    }
     const about = JSON.stringify([health?.workers, health?.failed, this.#rights.value]);
     this.#surveys += 1;
     // A provider may tell the catalogue of a model, and a person may set a key, at any time.
@@ -97,5 +102,5 @@ export class Directory {
 async function healthOf(): Promise<Health> {
   const response = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(HEALTH_MS) });
   const { workers, failed } = (await response.json()) as Partial<Health>;
-  return { workers: workers ?? [], failed: failed ?? [] };
+  return { skew: skewOf(response.headers.get("date"), Date.now()), workers: workers ?? [], failed: failed ?? [] };
 }

@@ -15,6 +15,8 @@ export interface SessionDeps {
   readonly iii: Iii;
   readonly browser_id: string;
   readonly session_id: string;
+  /** The date as the server would tell it, in ms. */
+  date(): number;
   /** Something changed that other parts of the page show too: the list of sessions, what waits for a decision. */
   changed(): void;
 }
@@ -110,7 +112,7 @@ export class SessionStore {
 
   /** Posts a message. Rejects when it was not accepted; it is then no longer shown. */
   async send(text: string, choice: Choice): Promise<void> {
-    const message: AgentMessage = { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
+    const message: AgentMessage = { role: "user", content: [{ type: "text", text }], timestamp: this.#deps.date() };
     this.view.value = post(this.view.value, message, "sending");
     try {
       const body = await startTurn(this.#deps.iii, this.session_id, newId(), message, choice);

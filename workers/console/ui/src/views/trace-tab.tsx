@@ -40,7 +40,7 @@ export function TraceTab({ store, trace }: { store: SessionStore; trace: string 
 
   const roots = traces.roots.value;
   const pending = roots?.some((root) => root.pending === true) ?? false;
-  const laid = useMemo(() => (roots === null ? null : timeline(roots, Date.now())), [roots, pending ? now.value : 0]);
+  const laid = useMemo(() => (roots === null ? null : timeline(roots, now.value)), [roots, pending ? now.value : 0]);
   return (
     <div class="trace">
       {traces.problem.value !== null && <Problem advice={traces.problem.value} retry={() => void traces.load()} />}
