@@ -33,7 +33,7 @@ export class App {
     this.#page = page;
     this.iii = page.iii;
     this.rights = page.rights;
-    this.directory = new Directory(page.iii, page.rights);
+    this.directory = new Directory(page.iii);
   }
 
   /** Registers what is pushed to this page and starts its timers. They live as long as the page. */

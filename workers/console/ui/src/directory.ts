@@ -1,18 +1,15 @@
 // What there is beyond the open session: sessions, what waits for a decision, which models can run, which workers are down. Each part is
 // asked for by itself: a layer that is absent costs its own part of the page and no other.
-import type { Model } from "@iii/contracts";
 import type * as Engine from "@iii/engine/contract";
 import type { Iii } from "@iii/sdk";
 import type * as Gate from "@iii/worker-approval-gate/contract";
-import type * as Auth from "@iii/worker-auth-credentials/contract";
 import type * as Models from "@iii/worker-models-catalog/contract";
 import type * as Session from "@iii/worker-session/contract";
-import { type ReadonlySignal, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { call } from "./bus.ts";
 import { type Advice, advice } from "./model/advice.ts";
 import { type Counted, counted, skewOf } from "./model/deadline.ts";
-import type { Rights } from "./model/key.ts";
-import { modelsIn, type Offer, offers, providersIn } from "./model/offer.ts";
+import { keyOf, modelsIn, type Offer, offers } from "./model/offer.ts";
 
 export type Waiting = Counted<Gate.PendingApproval>;
 /** What is read of `GET /healthz`. */
@@ -30,21 +27,19 @@ export class Directory {
   readonly sessionsProblem = signal<Advice | null>(null);
   readonly pending = signal<readonly Waiting[]>([]);
   readonly models = signal<readonly Offer[]>([]);
-  /** Whether a provider has a key, where that could be asked. */
-  readonly keys = signal<ReadonlyMap<string, boolean>>(new Map());
+  /** The key of the model that runs when none is chosen. */
+  readonly preferred = signal<string | undefined>(undefined);
   /** Workers that cannot start, with their own words. */
   readonly down = signal<Health["failed"]>([]);
   /** How far the server's date is ahead of the browser's, in ms. */
   readonly skew = signal(0);
   readonly #iii: Iii;
-  readonly #rights: ReadonlySignal<Rights>;
-  /** What the models were asked about last: workers and rights. */
+  /** The workers for which the models were asked last. */
   #asked = "";
   #surveys = 0;
 
-  constructor(iii: Iii, rights: ReadonlySignal<Rights>) {
+  constructor(iii: Iii) {
     this.#iii = iii;
-    this.#rights = rights;
   }
 
   /** Reads the lists that change with every turn. Never rejects. */
@@ -65,36 +60,27 @@ export class Directory {
       this.down.value = health.failed;
       this.skew.value = health.skew;
     }
-    const about = JSON.stringify([health?.workers, health?.failed, this.#rights.value]);
+    const about = JSON.stringify([health?.workers, health?.failed]);
     this.#surveys += 1;
     // A provider may tell the catalogue of a model, and a person may set a key, at any time.
     if (about === this.#asked && this.models.value.length > 0 && this.#surveys % SELDOM !== 0) return;
     this.#asked = about;
-    const served = await call<typeof Engine.functionsList>(this.#iii, "engine::functions::list", { prefix: "provider::" })
-      .then((answer) => answer.functions)
-      .catch(() => undefined);
-    const models = await this.#catalogue(served ?? []);
-    const keys = await this.#keysFor(models);
-    this.keys.value = keys;
-    this.models.value = offers(models, { served: served && providersIn(served.map((one) => one.function_id)), keys });
+    this.models.value = await this.#offers();
+    const preferred = await call<typeof Models.modelsDefault>(this.#iii, "models::default", {}).catch(() => null);
+    this.preferred.value = preferred === null ? undefined : keyOf(preferred);
   }
 
   /** The catalogue's models; without a catalogue, those that the providers' own functions name. */
-  async #catalogue(served: readonly { readonly metadata: unknown }[]): Promise<readonly Model[]> {
-    const answer = await call<typeof Models.modelsList>(this.#iii, "models::list", {}).catch(() => undefined);
-    return answer?.models ?? served.flatMap(({ metadata }) => modelsIn(metadata));
-  }
-
-  /** Only a page with a key may ask, and it hears yes or no, never the key. */
-  async #keysFor(models: readonly Model[]): Promise<ReadonlyMap<string, boolean>> {
-    if (this.#rights.value !== "keyed") return new Map();
-    const providers = [...new Set(models.filter((model) => model.needs_key === true).map((model) => model.provider))];
-    const answers = await Promise.allSettled(
-      providers.map((provider) => call<typeof Auth.authStatus>(this.#iii, "auth::status", { provider })),
-    );
-    return new Map(
-      answers.flatMap((answer, index) => (answer.status === "fulfilled" ? [[providers[index] ?? "", answer.value.configured]] : [])),
-    );
+  async #offers(): Promise<readonly Offer[]> {
+    try {
+      return offers((await call<typeof Models.modelsList>(this.#iii, "models::list", {})).models);
+    } catch {
+      const served = call<typeof Engine.functionsList>(this.#iii, "engine::functions::list", { prefix: "provider::" });
+      return served.then(
+        ({ functions }) => offers(functions.flatMap(({ metadata }) => modelsIn(metadata))),
+        () => [],
+      );
+    }
   }
 }
 

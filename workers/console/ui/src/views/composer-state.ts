@@ -26,7 +26,7 @@ effect(() => {
 });
 
 /** What a turn is started with. Without a model that is known to run, whoever starts turns falls back to its own default. */
-export function choice(list: readonly Offer[], keys: ReadonlyMap<string, boolean>): Choice {
-  const model = pick(list, modelKey.value, keys);
+export function choice(list: readonly Offer[], preferred: string | undefined): Choice {
+  const model = pick(list, modelKey.value, preferred);
   return { provider: model?.provider ?? "", model: model?.id ?? "", mode: mode.value };
 }

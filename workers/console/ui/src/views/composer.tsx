@@ -13,7 +13,7 @@ import { Problem } from "./problem.tsx";
 
 export function Composer({ store }: { store: SessionStore }) {
   const { directory, link } = useApp();
-  const { models, keys } = directory;
+  const { models, preferred } = directory;
   const { text, problem, stopping, send, stop, onKeyDown } = useComposer(store);
   const running = !isOver(store.view.value.turn);
   useEffect(focusComposer, []);
@@ -48,7 +48,7 @@ export function Composer({ store }: { store: SessionStore }) {
         onKeyDown={onKeyDown}
       />
       <div class="composer-row">
-        <ModelPicker list={models.value} keys={keys.value} />
+        <ModelPicker list={models.value} preferred={preferred.value} />
         <ModePicker />
         <span class="spacer" />
         {running && (
@@ -80,7 +80,7 @@ function useComposer(store: SessionStore) {
     text.value = "";
     problem.value = null;
     try {
-      await store.send(words, choice(directory.models.value, directory.keys.value));
+      await store.send(words, choice(directory.models.value, directory.preferred.value));
     } catch (error) {
       if (text.value === "") text.value = words;
       problem.value = advice(error);
@@ -106,8 +106,8 @@ function useComposer(store: SessionStore) {
   return { text, problem, stopping, send, stop, onKeyDown };
 }
 
-function ModelPicker({ list, keys }: { list: readonly Offer[]; keys: ReadonlyMap<string, boolean> }) {
-  const model = pick(list, modelKey.value, keys);
+function ModelPicker({ list, preferred }: { list: readonly Offer[]; preferred: string | undefined }) {
+  const model = pick(list, modelKey.value, preferred);
   return (
     <select
       class="input select"

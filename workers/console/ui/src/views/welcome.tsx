@@ -5,8 +5,8 @@ import { draft, modelKey } from "./composer-state.ts";
 import { useApp } from "./context.ts";
 
 export function Welcome({ store }: { store: SessionStore }) {
-  const { models, keys } = useApp().directory;
-  const model = pick(models.value, modelKey.value, keys.value);
+  const { models, preferred } = useApp().directory;
+  const model = pick(models.value, modelKey.value, preferred.value);
   const others = models.value.filter((one) => one.why !== undefined);
   return (
     <div class="welcome">
@@ -35,7 +35,7 @@ export function Welcome({ store }: { store: SessionStore }) {
         <details class="welcome-others">
           <summary>{others.length} more models need something first</summary>
           <ul>
-            {[...new Set(others.map((one) => one.way))].map((way) => (
+            {[...new Set(others.map((one) => one.way ?? `${one.model.provider}: ${one.why}`))].map((way) => (
               <li key={way}>{way}</li>
             ))}
           </ul>
