@@ -11,6 +11,7 @@ import {
 } from "@iii/sdk";
 import type { CallContext } from "@iii/sdk/protocol";
 import type { z } from "zod";
+import type { BindingData } from "../core/effects.ts";
 import type { Registry, WireService } from "./registry.ts";
 import type { Store } from "./store.ts";
 import type { EngineTracer, Telemetry } from "./tracer.ts";
@@ -35,15 +36,7 @@ export interface BuiltinCall {
   readonly baggage: string | undefined;
 }
 
-export interface Binding {
-  readonly id: string;
-  readonly trigger_type: string;
-  readonly function_id: string;
-  readonly config: unknown;
-  readonly metadata: unknown;
-  /** The connection that registered it; null for bindings that no connection owns. */
-  readonly worker_id: string | null;
-}
+export type Binding = BindingData;
 
 export interface TriggerTypeSpec {
   readonly id: string;

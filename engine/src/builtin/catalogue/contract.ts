@@ -196,11 +196,3 @@ export const unregisterTrigger = defineFunction({
   input: z.object({ id: z.string(), trigger_type: z.string().optional() }),
   output: z.object({ removed: z.boolean() }),
 });
-
-/** What an `engine::functions-available` trigger delivers. */
-export const FunctionsAvailable = z.object({ event: z.literal("functions_changed"), functions: z.array(FunctionSummary) });
-/** What an `engine::workers-available` trigger delivers. */
-export const WorkersAvailable = z.object({
-  event: z.enum(["worker_connected", "worker_metadata_updated", "worker_disconnected"]),
-  worker_id: z.string(),
-});

@@ -1,5 +1,5 @@
 // Serves the queue functions: enqueue, durable publish, statistics and the dead letters.
-import { BusError } from "@iii/sdk";
+import { BusError, redact } from "@iii/sdk";
 import type { EngineHost } from "../../../ports/host.ts";
 import { causeOf, queuedBaggage } from "../cause.ts";
 import type { Ledger } from "../ledger.ts";
@@ -110,7 +110,8 @@ function serveDeadLetters(host: EngineHost, deps: Deps): void {
     dead.sort((left, right) => right.failed_at - left.failed_at || (left.key < right.key ? 1 : -1));
     return dead.slice(input.offset, input.offset + input.limit).map(({ id, data, error, failed_at, attempts }) => ({
       id,
-      payload: JSON.parse(data) as unknown,
+      // The message itself stays whole, so that it can be delivered again; shown are no secrets.
+      payload: redact(JSON.parse(data)),
       error,
       failed_at: Math.floor(failed_at / 1_000),
       retries: attempts,
