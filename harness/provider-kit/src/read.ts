@@ -1,4 +1,5 @@
 // Reads loose JSON field by field. What is missing is `undefined`; what is there in another form is told apart by the caller.
+import { isTooDeep } from "@iii/sdk";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -12,6 +13,7 @@ export const absent = (value: unknown): value is undefined | null | "" => value 
 
 /** A value as it may stand in a message about it. */
 export function shown(value: unknown): string {
+  if (isTooDeep(value)) return "a value that nests too deep";
   const json = JSON.stringify(value) ?? "nothing";
   return json.length > 300 ? `${json.slice(0, 300)}…` : json;
 }

@@ -59,7 +59,9 @@ function mapped(value: unknown, clean: (text: string) => string): unknown {
 
 export function scrubber(secrets: readonly string[]): Scrubber {
   const forms = secrets.filter((secret) => secret.length >= SHORTEST).flatMap(secretForms);
-  const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length);
+  // Once more escaped: arguments travel as JSON inside JSON.
+  const escaped = forms.map((form) => JSON.stringify(form).slice(1, -1));
+  const sorted = [...new Set([...forms, ...escaped])].sort((a, b) => b.length - a.length);
   const clean = (text: string) => sorted.reduce((left, form) => left.replaceAll(form, REDACTED), text);
   const beginnings = new Set(sorted.flatMap((form) => Array.from(form, (_, at) => form.slice(0, at)).slice(1)));
   const [longest = ""] = sorted;

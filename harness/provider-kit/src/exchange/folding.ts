@@ -4,9 +4,10 @@ import { isTooDeep } from "@iii/sdk";
 import type { Assembly } from "../answer/assemble.ts";
 import { CUT, follow, NEW_RULE, type Outcome, type Rule, takes, verdict } from "../answer/rule.ts";
 import type { Scrubber } from "../answer/scrub.ts";
+import { shown } from "../read.ts";
 import type { Failure, FoldEvent, Incoming, Protocol, ProviderSettings } from "../spec.ts";
 import type { Frame } from "./frames.ts";
-import { jsonPieces } from "./json.ts";
+import { jsonPieces, type Piece } from "./json.ts";
 
 /**
  * The most that one answer may take as JSON, in bytes. A turn keeps an answer in a record of at most 16 MB, more than once and beside
@@ -51,12 +52,19 @@ export class Folding<S = unknown> {
   }
 
   async #data(name: string, text: string, last: boolean): Promise<void> {
-    const pieces = jsonPieces(text) ?? [];
+    const pieces = this.#clean(text) ?? [];
     if (pieces.length === 0) return this.#take([name === "error" ? said(text) : unreadable(text, last)]);
     for (const piece of pieces) {
       if (piece === "closing") await this.#take([{ type: "closing" }]);
       else await this.#value({ name, value: piece.value });
     }
+  }
+
+  /** The values of a text without the secrets. One that is too deep to be walked is read again from a clean text. */
+  #clean(text: string): Piece[] | undefined {
+    const pieces = jsonPieces(text);
+    if (pieces?.some((piece) => piece !== "closing" && isTooDeep(piece.value))) return jsonPieces(this.#scrubber.text(text));
+    return pieces?.map((piece) => (piece === "closing" ? piece : { value: this.#scrubber.value(piece.value) }));
   }
 
   /** The bytes are over. */
@@ -67,13 +75,10 @@ export class Folding<S = unknown> {
 
   async #value(incoming: Incoming): Promise<void> {
     if (this.done !== undefined) return;
-    const clean = isTooDeep(incoming.value)
-      ? JSON.parse(this.#scrubber.text(JSON.stringify(incoming.value)))
-      : this.#scrubber.value(incoming.value);
-    const [next, events] = this.#spec.fold(this.#state, { name: incoming.name, value: clean });
+    const [next, events] = this.#spec.fold(this.#state, incoming);
     this.#state = next;
     const failed = events.some((event) => event.type === "fail" || event.type === "unknown");
-    await this.#take(incoming.name === "error" && !failed ? [said(JSON.stringify(clean))] : events);
+    await this.#take(incoming.name === "error" && !failed ? [said(shown(incoming.value))] : events);
   }
 
   async #take(events: readonly FoldEvent[]): Promise<void> {
