@@ -187,3 +187,10 @@ test("a worker's package shows its contract and nothing else", () => {
   });
   expect(wrong).toEqual([]);
 });
+
+test("K13.3 the shapes of secrets stand in one file", () => {
+  const knowing = PRODUCT.filter((path) =>
+    /AKIA|AIza|\bxox|PRIVATE KEY|\bgh\[|\(\?:sk\|/.test(strip(readFileSync(join(ROOT, path), "utf8"), true)),
+  );
+  expect(knowing).toEqual(["sdk/src/secrets.ts"]);
+});

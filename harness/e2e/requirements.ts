@@ -51,6 +51,7 @@ export const GROUPS: readonly Group[] = [
       "K1.9": "Events parted by one newline, and two JSON values in two `data:` lines, are both read",
       "K1.10":
         "A completion for a stream and a stream for a completion are read; other bodies are an error with status, type and ≤ 2 KB of body",
+      "P1.1": "Any one event of an answer spoiled, unknown or taken away: the same answer or an error, and never a call that it does not have",
       "K1.11": "A count that was told is never replaced by a later zero",
     },
   },
@@ -202,6 +203,7 @@ export const GROUPS: readonly Group[] = [
       U42: "A rule that a slip of indentation would change is a fault at its place",
       U43: "The page stands without the workers that it can do without",
       U44: "The first provider with a key is the default",
+      U45: "The picker says which models can run, and what the others need",
       U46: "A missing key is told with the next step",
       U47: "Traces carry their own turn's name; an unknown one is told so",
       U48: "A data folder that cannot hold files ends the start with the cause",

@@ -24,7 +24,7 @@ test("a cycle is too deep, and a scalar never is", () => {
   expect([undefined, null, 1, "x", true].map((value) => isTooDeep(value))).toEqual([false, false, false, false, false]);
 });
 
-test("every wrong field is named at once, with what it should be", () => {
+test("M2 every wrong field is named at once, with what it should be", () => {
   const schema = z.strictObject({
     scope: z.string(),
     key: z.string(),

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-test.each(SAID)("K1 what aimock answers to '%s': spoiled anywhere, it is the same answer or an error", async (content) => {
+test.each(SAID)("P1.1 what aimock answers to '%s': spoiled anywhere, it is the same answer or an error", async (content) => {
   const body = JSON.stringify({ model: "claude-haiku-4-5", max_tokens: 100, stream: true, messages: [{ role: "user", content }] });
   const answer = await fetch(`${server.url}/v1/messages`, {
     method: "POST",

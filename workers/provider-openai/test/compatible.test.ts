@@ -44,7 +44,7 @@ test.each([
   ],
   ["Gemini", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", bearer],
   ["Z.ai", "https://api.z.ai/api/paas/v4/chat/completions", bearer],
-])("K14 the README's example for %s reaches its server", async (title, url, headers) => {
+])("K14.6 the README's example for %s reaches its server", async (title, url, headers) => {
   const example = examples.get(title);
   expect(example?.name).toBe("provider-openai");
   const request = await made(example?.config ?? {});
@@ -58,7 +58,7 @@ test.each([
 
 test("every example of the README is tried", () => expect(examples.size).toBe(10));
 
-test("K14 fields are renamed, left out, also inside messages, and added; headers are added", async () => {
+test("K14.7 fields are renamed, left out, also inside messages, and added; headers are added", async () => {
   const { body, headers } = await made({
     rename: { max_completion_tokens: "max_tokens" },
     leave_out: ["stream_options", "reasoning_effort", "messages.role"],
@@ -75,7 +75,7 @@ test("K14 fields are renamed, left out, also inside messages, and added; headers
   expect(headers).toMatchObject({ ...bearer, "x-team": "a" });
 });
 
-test("K13 a password in the address goes in a header and never in the address", async () => {
+test("K13.2 a password in the address goes in a header and never in the address", async () => {
   const { url, headers } = await made({ api_url: "https://user:s3cret-pass@proxy.example/v1", credential: "none" });
   expect(url).toBe("https://proxy.example/v1/chat/completions");
   expect(headers["authorization"]).toBe(`Basic ${btoa("user:s3cret-pass")}`);
@@ -90,7 +90,7 @@ test.each([
   [{ api_url: "http://h:1/generate", api_path: "" }, "http://h:1/generate"],
   [{ api_url: "http://h:1/base/", api_path: "/chat" }, "http://h:1/base/chat"],
   [{}, "https://api.openai.com/v1/chat/completions"],
-])("K14 %j leads to %s", (config, url) => expect(endpointUrl(spec.endpoint, Config.parse(config), {})).toBe(url));
+])("K14.6 %j leads to %s", (config, url) => expect(endpointUrl(spec.endpoint, Config.parse(config), {})).toBe(url));
 
 test("the environment's base address comes first", () => {
   const config = Config.parse({ api_url: "http://h:1/v1" });

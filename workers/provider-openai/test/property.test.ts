@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-test.each(SAID)("K1 what aimock answers to '%s': spoiled anywhere, it is the same answer or an error", async (content) => {
+test.each(SAID)("P1.1 what aimock answers to '%s': spoiled anywhere, it is the same answer or an error", async (content) => {
   const body = JSON.stringify({ model: "gpt-5", stream: true, messages: [{ role: "user", content }] });
   const answer = await fetch(`${server.url}/v1/chat/completions`, {
     method: "POST",

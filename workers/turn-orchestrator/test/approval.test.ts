@@ -125,7 +125,7 @@ test("cases 5, 7, 10, 11: of several held calls each runs by its own decision, a
   expect(toy.ledger.filter((entry) => entry.function_id === "t::once")).toHaveLength(1);
 });
 
-test("P13: arguments that were changed in the store after parking are refused and never dispatched", async () => {
+test("arguments that were changed in the store after parking are refused and never dispatched", async () => {
   for (const where of ["row", "record"] as const) {
     const { toy, workers } = asks([call("t::once", { amount: 82 }, "c1")]);
     await using bus = await stack(workers);

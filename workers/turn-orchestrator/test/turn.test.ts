@@ -134,7 +134,7 @@ test("a busy session queues in order, and reject answers session_busy", async ()
   await until(bus, "s1", (view) => ended(view) && provider.seen.length === (third.started ? 3 : 2));
 });
 
-test("P12: the same message_id gives one turn and the same receipt", async () => {
+test("the same message_id gives one turn and the same receipt", async () => {
   const provider = toyProvider(() => [text("once")]);
   await using bus = await stack([provider.worker]);
   const many = await Promise.all(Array.from({ length: 10 }, () => start(bus, "s1", [user("a")], { message_id: "m1" })));
