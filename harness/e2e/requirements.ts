@@ -51,7 +51,8 @@ export const GROUPS: readonly Group[] = [
       "K1.9": "Events parted by one newline, and two JSON values in two `data:` lines, are both read",
       "K1.10":
         "A completion for a stream and a stream for a completion are read; other bodies are an error with status, type and ≤ 2 KB of body",
-      "P1.1": "Any one event of an answer spoiled, unknown or taken away: the same answer or an error, and never a call that it does not have",
+      "P1.1":
+        "Any one event of an answer spoiled, unknown or taken away: the same answer or an error, and never a call that it does not have",
       "K1.11": "A count that was told is never replaced by a later zero",
     },
   },
