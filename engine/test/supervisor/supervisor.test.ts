@@ -290,3 +290,29 @@ test("U7 a process that dies the same way again says so once, and its last words
   expect(lines).toEqual(["file.ts:3: Expression expected"]);
   expect(said).toEqual(["shell: process exited with code 1; retry in 0.5 s"]);
 });
+
+test("U7 a module that an own process cannot load is its reason, with file, line and column, and its 25 lines are told once", async () => {
+  const { announce, clock, spawner, supervisor, lines } = setup([own("shell")]);
+  const frames = Array.from({ length: 18 }, (_, at) => `    at frame (node:internal/${at}:1:1)`);
+  const written = [
+    "node:internal/modules/run_main:107",
+    "    triggerUncaughtException(",
+    "    ^",
+    "file:///w/notes/src/register.ts:20",
+    "let a = ;",
+    "        ^",
+    "SyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected",
+    ...frames,
+  ];
+  for (let life = 0; life < 3; life += 1) {
+    for (const line of written) spawner.last("shell").events.line("stderr", line);
+    spawner.last("shell").events.exit({ code: 1, signal: null });
+    expect(stateOf(supervisor, "shell")?.reason).toBe("exited with code 1: /w/notes/src/register.ts:20:9: Expression expected");
+    await clock.advance(10_000);
+  }
+  expect(lines).toEqual(written);
+  announce([{ name: "shell", pid: spawner.last("shell").pid }]);
+  expect(stateOf(supervisor, "shell")?.state).toBe("ready");
+  spawner.last("shell").events.exit({ code: null, signal: "SIGKILL" });
+  expect(stateOf(supervisor, "shell")?.reason).toBe("was ended by SIGKILL");
+});

@@ -7,8 +7,10 @@ const CRASH_WINDOW_MS = 30_000;
 const CRASH_LIMIT = 5;
 const LOOP_RETRY_MS = 30_000;
 const STOP_GRACE_MS = 10_000;
-const KEPT_LINES = 20;
+const KEPT_LINES = 40;
 const LINE_LENGTH = 500;
+/** Lines remembered so that they are not handed on again. */
+const TOLD_LINES = 200;
 
 export type KeeperState = "stopped" | "running" | "backoff" | "crash_loop" | "ended";
 
@@ -50,6 +52,17 @@ function exitReason(info: { code: number | null; signal: string | null; reason?:
   return info.signal === null ? `exited with code ${info.code ?? "unknown"}` : `was ended by ${info.signal}`;
 }
 
+/** The last fault that Node wrote of a module it could not load: file:line:column and the message. Pure. */
+export function faultIn(lines: readonly string[]): string | undefined {
+  const head = lines.findLastIndex((line) => /^(file:\/\/)?\/[^\s]+:\d+$/.test(line));
+  const after = head < 0 ? [] : lines.slice(head + 1);
+  const error = after.find((line) => /^\w*Error\b[^:]*: /.test(line));
+  if (error === undefined) return undefined;
+  const caret = after.find((line) => /^\s*\^+\s*$/.test(line))?.indexOf("^");
+  const place = lines[head]?.replace("file://", "");
+  return `${place}${caret === undefined ? "" : `:${caret + 1}`}: ${error.replace(/^[^:]*: /, "")}`;
+}
+
 /** How long to wait before the next start, and whether this counts as a crash loop. */
 export function nextStart(crashes: readonly number[], streak: number, now: number, baseMs: number): { delay_ms: number; loop: boolean } {
   const recent = crashes.filter((at) => now - at < CRASH_WINDOW_MS).length;
@@ -67,6 +80,8 @@ class ProcessKeeper implements Keeper {
   reason: string | undefined;
   readonly #options: KeeperOptions;
   readonly #lines: string[] = [];
+  readonly #told = new Set<string>();
+  #hasWorked = false;
   #child: Child | undefined;
   #startedAt = 0;
   #crashes: number[] = [];
@@ -90,6 +105,7 @@ class ProcessKeeper implements Keeper {
     this.#timer?.cancel();
     const { clock, spawner, spec, events } = this.#options;
     this.state = "running";
+    this.#hasWorked = false;
     this.#startedAt = clock.monotonic();
     const child = spawner.spawn(spec, {
       exit: (info) => this.#ended(exitReason(info)),
@@ -124,20 +140,24 @@ class ProcessKeeper implements Keeper {
   }
 
   proven(): void {
-    if (this.state === "running") this.reason = undefined;
+    if (this.state !== "running") return;
+    this.reason = undefined;
+    this.#hasWorked = true;
   }
 
   #line(stream: "stdout" | "stderr", text: string): void {
     if (stream === "stderr") {
       // What it wrote before it died the last time it need not write again.
-      if (this.reason !== undefined && this.#lines.includes(text.slice(0, LINE_LENGTH))) return;
+      if (this.reason !== undefined && this.#told.has(text)) return;
+      if (this.#told.size >= TOLD_LINES) this.#told.clear();
+      this.#told.add(text);
       this.#lines.push(text.slice(0, LINE_LENGTH));
       if (this.#lines.length > KEPT_LINES) this.#lines.shift();
     }
     this.#options.events.line(stream, text);
   }
 
-  #ended(reason: string): void {
+  #ended(how: string): void {
     this.#child = undefined;
     this.#timer?.cancel();
     if (this.#stopping !== undefined) {
@@ -147,6 +167,10 @@ class ProcessKeeper implements Keeper {
       this.#options.events.ended("stopped", { again: false });
       return;
     }
+    // What it wrote in an earlier life says nothing of one that has worked.
+    const words = this.#hasWorked ? undefined : faultIn(this.#lines);
+    // A life that repeats the one before has handed on no new words.
+    const reason = words === undefined ? how : `${how}: ${words}`;
     const again = this.reason === reason;
     this.reason = reason;
     const retry_ms = this.#again();
