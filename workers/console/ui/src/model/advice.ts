@@ -11,7 +11,7 @@ const NEXT: Readonly<Record<string, string>> = {
   invocation_stopped: "The worker went away in mid-call. Send again; nothing accepted before is lost.",
   disconnected: "The engine's connection broke. The page reconnects by itself; send again when the pill says live.",
   TIMEOUT: "No answer in time. Look at the trace, or send again.",
-  FORBIDDEN: "This page may not call that function.",
+  FORBIDDEN: "This page has no key that allows it. iii open prints a link with one.",
   invalid_payload: "Correct the field that is named and send again.",
   id_invalid: "Ids are 1 to 128 printable ASCII characters without spaces and without '/'.",
   provider_unknown: "Choose another model, or enable the provider's worker in config.yaml.",
