@@ -7,7 +7,7 @@ const SECRETS = ["sk-ant-REDACTED", "ghp_0123456789abcdefghijABCDEFGHIJ"];
 const URL_SECRET = "hunter2hunter2";
 const LEAKY = `GET https://user:${URL_SECRET}@example.test/x failed, key ${SECRETS.join(" and ")}`;
 
-test("K13 a dead letter and a log show no secret, in URLs neither; what is delivered again is whole", async () => {
+test("K13.2 a dead letter and a log show no secret, in URLs neither; what is delivered again is whole", async () => {
   const seen = probe("leaky::fn");
   seen.answer = () => Promise.reject(new Error(LEAKY));
   await using bus = await testBus([seen.worker], { config: { queues: { once: { max_retries: 1 } } } });

@@ -129,7 +129,7 @@ export const GENERATIONS: readonly Generation[] = [
   },
   {
     name: "browser 0.11",
-    listsInstances: false,
+    listsInstances: true,
     hearsOfBindings: true,
     connect: (url) => new BrowserClient(url, ORIGIN, { announces: false }),
   },

@@ -44,7 +44,7 @@ describe("K2.5", () => {
     ["IMAGE/PNG; x=1", "AAAA", "image/png"],
     ["image/jpeg", "iVBORw0KGgoAAAA=", "image/png"],
     ["image/png", "/9j/AAAA", "image/jpeg"],
-  ])("an image called %s is put right", (mime, data, right) => expect(shown(image(mime, data))).toEqual([image(right, data)]));
+  ])("K2.5 an image called %s is put right", (mime, data, right) => expect(shown(image(mime, data))).toEqual([image(right, data)]));
 
   test("data as an address, in lines or in the URL alphabet is plain base64 when it is sent", () => {
     expect(shown(image("", "data:image/png;base64,AA\nAA"))).toEqual([image("image/png", "AAAA")]);
@@ -62,19 +62,19 @@ describe("K2.5", () => {
     ["no mime", image("")],
     ["sound", { type: "audio", mime: "audio/wav", data: "UklGRg==" }],
     ["sound called an image", image("audio/mpeg")],
-  ])("an image that is %s is replaced by a text that says what it was", (_title, block) => {
+  ])("K2.5 an image that is %s is replaced by a text that says what it was", (_title, block) => {
     const [only] = shown(block) ?? [];
     expect(only).toMatchObject({ type: "text", text: expect.stringMatching(/^\[(image|audio) .*: not sent, /) });
     expect(JSON.stringify(only)).not.toContain("base64,");
   });
 
-  test("a model without eyes gets a text for each image", () => {
+  test("K2.5 a model without eyes gets a text for each image", () => {
     expect(shown(image("image/png"), { vision: false })).toMatchObject([
       { text: "[image image/png, 3 bytes: not sent, this model takes no images]" },
     ]);
   });
 
-  test("empty texts are left out, an empty message and an empty result say so", () => {
+  test("K14.9 empty texts are left out, an empty message and an empty result say so", () => {
     expect(turns([user(t(""), t("x"), t(" \n"))])).toEqual([{ role: "user", content: [t("x")] }]);
     expect(turns([user()])).toEqual([{ role: "user", content: [t("(empty message)")] }]);
     const [, answered] = turns([user(t("x")), assistant([t(""), call()]), result([t("")])]);
@@ -129,7 +129,7 @@ describe("K14", () => {
   test.each([
     ["in its details", mcp],
     ["in its text alone", null],
-  ])("an MCP-shaped result that was stored whole, %s, is read: its image as an image, its error as one", (_title, details) => {
+  ])("K14.8 an MCP-shaped result that was stored whole, %s, is read: its image as an image, its error as one", (_title, details) => {
     const [, answered] = turns([user(t("x")), assistant([call()]), result([t(JSON.stringify(mcp))], details)]);
     expect(answered).toMatchObject({ results: [{ is_error: true, content: [t("see"), image("image/png", "iVBORw0KGgo=")] }] });
     const [, blind] = turns([user(t("x")), assistant([call()]), result([t(JSON.stringify(mcp))], details)], { vision: false });

@@ -32,7 +32,7 @@ const expectClean = (value: unknown, form: string) => {
 };
 
 test.each(FORMS)(
-  "K13 the key as %s is taken out of text, thinking, arguments and what goes back, cut at any place",
+  "K13.1 the key as %s is taken out of text, thinking, arguments and what goes back, cut at any place",
   async (_title, form) => {
     for (let at = 1; at < form.length; at += 1) {
       const [head, tail] = [form.slice(0, at), form.slice(at)];
@@ -53,7 +53,7 @@ test.each(FORMS)(
   },
 );
 
-test.each(FORMS)("K13 the key as %s is taken out of errors of every kind", async (_title, form) => {
+test.each(FORMS)("K13.1 the key as %s is taken out of errors of every kind", async (_title, form) => {
   const replies = [
     { status: 401, chunks: [bytes(`no: ${form}`)] },
     { status: 400, chunks: [bytes(JSON.stringify({ error: { message: `no: ${form}` } }))] },
@@ -71,11 +71,11 @@ test.each(FORMS)("K13 the key as %s is taken out of errors of every kind", async
   }
 });
 
-test("K13 a placeholder that local servers want as a key stays an ordinary word", () => {
+test("K13.1 a placeholder that local servers want as a key stays an ordinary word", () => {
   expect(scrubber(["ollama"]).text("ask ollama")).toBe("ask ollama");
 });
 
-test("K13 the address's password, secret headers and secret query values count as keys", () => {
+test("K13.2 the address's password, secret headers and secret query values count as keys", () => {
   const config = ProviderSettings.parse({
     headers: { "X-Api-Key": "header-secret", "X-Title": "my harness", Authorization: "Bearer bearer-secret" },
   });
@@ -88,7 +88,7 @@ test("K13 the address's password, secret headers and secret query values count a
   ]);
 });
 
-test("K13 what is held back for a secret that does not come is told after all", async () => {
+test("K13.1 what is held back for a secret that does not come is told after all", async () => {
   const { message } = await answer(chunk({ content: "can" }) + chunk({ content: "ary/" }) + chunk({}, "stop"));
   expect(message.content).toEqual([{ type: "text", text: "canary/" }]);
 });

@@ -173,7 +173,7 @@ test("K3.5 an answer may flow for twenty minutes; silence ends it", async () => 
   expect((await playing).message).toMatchObject({ stop_reason: "end", content: [{ text: "x".repeat(20) }] });
 });
 
-describe("K14 overflow", () => {
+describe("K14.5 overflow of the window", () => {
   test.each([
     "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
     "prompt token count of 130000 exceeds the limit of 128000",
@@ -221,7 +221,7 @@ test.each([
   ],
   [{ message: "Country, region, or territory not supported", code: "unsupported_country_region_territory" }, "permanent"],
   [{ message: "You are not allowed to use this model" }, "auth_expired"],
-])("K14 403 %j is %s", async (error, kind) => expect((await play(spec, [refused(403, {}, error)])).message.error_kind).toBe(kind));
+])("K14.10 403 %j is %s", async (error, kind) => expect((await play(spec, [refused(403, {}, error)])).message.error_kind).toBe(kind));
 
 describe("K2.6 what the server sent goes back in its form", () => {
   const ask = { role: "user" as const, content: [{ type: "text" as const, text: "x" }], timestamp: 1 };

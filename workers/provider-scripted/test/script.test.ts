@@ -21,6 +21,11 @@ const ask = (messages: AgentMessage[], options: PlayOptions & { clock?: ManualCl
 const textOf = (message: AssistantMessage) => message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
 const callsOf = (message: AssistantMessage) => message.content.filter((block) => block.type === "function_call");
 
+test("U14 the mark stands behind a code fence, on a line of its own", async () => {
+  const { message } = await ask([user("say ```\ncode\n```")]);
+  expect(textOf(message)).toBe("```\ncode\n```\n\n(demo)");
+});
+
 test("say streams the text word by word, marks it, and costs nothing", async () => {
   const { message, events } = await ask([user("say hello wide world")]);
   expect(textOf(message)).toBe("hello wide world (demo)");
