@@ -9,3 +9,5 @@ export * from "./builtin/storage/state/contract.ts";
 export { type RowList, type SeenRow, type StateRows, type StoredRow, stateRows, type UnreadableRow } from "./builtin/storage/state/rows.ts";
 export * from "./builtin/storage/stream/contract.ts";
 export * from "./builtin/supervisor/contract.ts";
+export { isClosedToAgents } from "./core/access.ts";
+export { ACCESS, type AccessTable, type OwnerRow } from "./core/access-table.ts";

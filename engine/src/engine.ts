@@ -1,26 +1,36 @@
 // The composition root: core and shell, storage, built-ins and the paths that wires may open. Opens no port by itself.
 import { BusError, type Clock, type Logger, type Random, type Wire, type WireHandlers } from "@iii/sdk";
+import type { Principal } from "@iii/sdk/protocol";
 import type { EngineConfig } from "./config.ts";
+import { Access } from "./core/access.ts";
+import { type EntryRights, NOBODY } from "./core/rights.ts";
 import type { Builtin, ChannelMaker, EngineHost } from "./ports/host.ts";
 import type { WireService } from "./ports/registry.ts";
 import type { Store } from "./ports/store.ts";
+import type { TokenStore } from "./ports/tokens.ts";
 import { type EngineTracer, noTracer, type Telemetry } from "./ports/tracer.ts";
 import type { Served } from "./shell/builtin-calls.ts";
-import { Bus, type WireMeta } from "./shell/bus.ts";
-import { parsePath } from "./shell/paths.ts";
+import { Bus } from "./shell/bus.ts";
+import { parsePath, type WirePath } from "./shell/paths.ts";
 import { makeRegistry } from "./shell/registry.ts";
+import { Tokens } from "./shell/tokens.ts";
+import type { WireMeta } from "./shell/wires.ts";
 
 export interface EngineDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Store;
   readonly log: Logger;
+  /** Keeps the tokens that outlive the engine. */
+  readonly tokens?: TokenStore;
   /** The store has failed and the engine serves nothing any more: the process should end. */
   readonly fatal?: (error: BusError) => void;
 }
 
 export interface EngineOptions {
-  readonly config: Pick<EngineConfig, "human_only" | "protected_scopes" | "limits">;
+  readonly config: Pick<EngineConfig, "access" | "auth" | "limits">;
+  /** The entries of config.yaml by name; read at each decision. Default: none, and so nobody provides a protected id. */
+  readonly entries?: ReadonlyMap<string, EntryRights>;
   readonly deps: EngineDeps;
   readonly builtins: readonly Builtin[];
 }
@@ -29,8 +39,9 @@ export interface Engine {
   readonly host: EngineHost;
   /** The largest message a wire may carry. */
   readonly max_frame_bytes: number;
-  /** HTTP status of an upgrade to this path: 101, or why not (400, 404, 503). */
-  check(path: string): number;
+  readonly tokens: Tokens;
+  /** HTTP status of an upgrade to this path: 101, or why not (400, 401, 404, 503). */
+  check(path: string, meta?: WireMeta): number;
   /** Takes a wire that has opened on `path`; undefined when no wire may open there. */
   accept(path: string, wire: Wire, meta?: WireMeta): WireHandlers | undefined;
   /** Installs and starts the built-ins in order. */
@@ -47,7 +58,7 @@ const MAX_REGISTRATIONS = 1_000;
 const CANCEL_GRACE_MS = 5_000;
 const DRAIN_MS = 5_000;
 
-export function createEngine({ config, deps, builtins }: EngineOptions): Engine {
+export function createEngine({ config, deps, builtins, entries }: EngineOptions): Engine {
   const { clock, random, log } = deps;
   const observed = builtins.find((builtin) => builtin.tracer !== undefined);
   const tracer: EngineTracer = { start: (name, options) => (observed?.tracer ?? noTracer).start(name, options) };
@@ -55,29 +66,31 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
   const channels = builtins.find((builtin) => builtin.channels !== undefined)?.channels ?? noChannels;
   const bounds = { max_functions: MAX_REGISTRATIONS, max_triggers: MAX_REGISTRATIONS, cancel_grace_ms: CANCEL_GRACE_MS };
   const limits = { ...config.limits, ...bounds };
-  const bus = new Bus({ clock, random, log, tracer, telemetry, rules: config, limits });
+  const access = new Access({ add: config.access.add, ...(entries === undefined ? {} : { entries }) });
+  const bus = new Bus({ clock, random, log, tracer, telemetry, access, limits });
+  const tokens = new Tokens(random, deps.tokens);
   const services = new Map<string, WireService>();
-  const host = makeHost(bus, { ...deps, tracer, channels }, services);
+  const host = makeHost(bus, { ...deps, tracer, channels, issuer: tokens }, services);
   const wires = new Set<Wire>();
   let running: { stop?(): void | Promise<void> }[] = [];
   let phase: "new" | "up" | "down" = "new";
 
-  const check = (path: string): number => {
-    const { service, rest, query } = parsePath(path);
+  const principalOf = (token: string | undefined, meta: WireMeta) => whose(tokens, config.auth, token, meta);
+  const check = (path: string, meta: WireMeta = {}): number => {
     if (phase !== "up") return 503;
-    if (bus.core.draining && service === "") return 503;
-    if (service === "" || service === "otel") return rest === "" ? 101 : 404;
-    return services.get(service)?.check(rest, query) ?? 404;
+    const { token, ...where } = parsePath(path);
+    return principalOf(token, meta) === undefined ? 401 : statusAt(bus, services, where);
   };
 
   return {
     host,
+    tokens,
     max_frame_bytes: config.limits.max_frame_bytes,
     check,
     accept(path, wire, meta = {}) {
-      if (check(path) !== 101) return undefined;
-      const { service, rest, query } = parsePath(path);
-      if (service === "") return bus.accept(wire, meta);
+      if (check(path, meta) !== 101) return undefined;
+      const { token, service, rest, query } = parsePath(path);
+      if (service === "") return bus.accept(wire, { ...meta, principal: principalOf(token, meta) });
       const handlers = service === "otel" ? telemetryHandlers(random.uuid(), telemetry) : services.get(service)?.accept(rest, query, wire);
       return handlers === undefined ? undefined : tracked(wires, wire, handlers);
     },
@@ -103,6 +116,19 @@ export function createEngine({ config, deps, builtins }: EngineOptions): Engine 
       for (const wire of wires) wire.terminate();
     },
   };
+}
+
+function statusAt(bus: Bus, services: ReadonlyMap<string, WireService>, { service, rest, query }: Omit<WirePath, "token">): number {
+  if (bus.core.draining && service === "") return 503;
+  if (service === "" || service === "otel") return rest === "" ? 101 : 404;
+  return services.get(service)?.check(rest, query) ?? 404;
+}
+
+/** Whose wire this is; undefined: its token is unknown, or it shows none where one is required. */
+function whose(tokens: Tokens, auth: EngineConfig["auth"], token: string | undefined, meta: WireMeta): Principal | undefined {
+  if (meta.principal !== undefined) return meta.principal;
+  if (token !== undefined) return tokens.find(token);
+  return auth === "required" ? undefined : NOBODY;
 }
 
 const noChannels: ChannelMaker = {
@@ -132,10 +158,10 @@ function telemetryHandlers(source: string, telemetry: Telemetry | undefined): Wi
   };
 }
 
-type HostDeps = EngineDeps & { readonly tracer: EngineTracer; readonly channels: ChannelMaker };
+type HostDeps = EngineDeps & { readonly issuer: Tokens; readonly tracer: EngineTracer; readonly channels: ChannelMaker };
 
 function makeHost(bus: Bus, deps: HostDeps, services: Map<string, WireService>): EngineHost {
-  const { clock, random, log, store, tracer, channels } = deps;
+  const { clock, random, log, store, tracer, channels, issuer } = deps;
   const registry = makeRegistry({
     core: bus.core,
     random,
@@ -155,6 +181,7 @@ function makeHost(bus: Bus, deps: HostDeps, services: Map<string, WireService>):
     tracer,
     channels,
     registry,
+    tokens: issuer,
     handle: (owner, definition, handler, options) =>
       bus.serve({ owner, definition, handler: handler as Served["handler"], untraced: options?.untraced as Served["untraced"] }),
     triggerType: (spec) => bus.addType(spec),

@@ -1,20 +1,29 @@
 // The core alone: tables and router, fed with frames, judged by their effects.
-import { decodeFrame, encodeFrame } from "@iii/sdk/protocol";
+import { decodeFrame, encodeFrame, type Principal } from "@iii/sdk/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { defaultEngineConfig } from "../src/config.ts";
-import { Access, compilePatterns } from "../src/core/access.ts";
+import { Access, isClosedToAgents } from "../src/core/access.ts";
 import { withBaggage } from "../src/core/baggage.ts";
 import type { Core } from "../src/core/core.ts";
 import type { Effect } from "../src/core/effects.ts";
 import { expire } from "../src/core/endings.ts";
 import { Functions } from "../src/core/functions.ts";
 import { connect, disconnect } from "../src/core/lifecycle.ts";
+import { MARK_GRACE_MS, Marks } from "../src/core/marks.ts";
 import { Invocations } from "../src/core/pending.ts";
+import type { EntryRights } from "../src/core/rights.ts";
 import { route } from "../src/core/router.ts";
 import { Triggers } from "../src/core/triggers.ts";
 
-const { human_only, protected_scopes } = defaultEngineConfig();
+/** May do everything; takes the agent's mark as a tool does. */
+const TOOL = { kind: "entry", name: "tool" } as const;
+/** … and as the control plane does: not. */
+const CONTROL = { kind: "entry", name: "control" } as const;
+const ALL = { provides: ["*"], calls: ["*"] };
+const entries = new Map<string, EntryRights>([
+  ["tool", { ...ALL, control: false }],
+  ["control", ALL],
+]);
 const NOW = 1_000_000;
 /** Dates less monotonic times. */
 const DATES = 5_000_000;
@@ -27,6 +36,7 @@ class Rig {
   readonly core: Core;
   readonly names = new Map<string, string>();
   effects: Effect[] = [];
+  now = NOW;
   #next = 0;
 
   constructor(limits: Partial<Core["limits"]> = {}) {
@@ -35,7 +45,9 @@ class Rig {
       triggers: new Triggers(),
       connections: new Map(),
       invocations: new Invocations(),
-      access: new Access({ human_only, protected_scopes }),
+      access: new Access({ entries }),
+      marks: new Marks(),
+      now: () => this.now,
       limits: {
         max_in_flight: 100,
         max_depth: 5,
@@ -55,8 +67,8 @@ class Rig {
     };
   }
 
-  join(kind: "worker" | "browser" = "worker"): string {
-    return connect(this.core, { kind, remote: undefined }, NOW, this.effects);
+  join(kind: "worker" | "browser" = "worker", principal: Principal = TOOL): string {
+    return connect(this.core, { kind, remote: undefined, principal }, NOW, this.effects);
   }
 
   leave(id: string): void {
@@ -515,6 +527,7 @@ describe("the wall", () => {
     ["auth::get_token", true],
     ["run::start", true],
     ["turn::step", true],
+    ["turn::get_state", false],
     ["budget::set", true],
     ["budget::usage", false],
     ["budget::forecast", false],
@@ -528,13 +541,13 @@ describe("the wall", () => {
     ["shell::fs::read", false],
     ["state::get", false],
   ])("%s is for humans only: %s", (id, expected) => {
-    expect(compilePatterns(human_only)(id)).toBe(expected);
+    expect(isClosedToAgents(id)).toBe(expected);
   });
 
   /** A tool that runs an agent's call, and what happens to the calls it makes then. */
   function tool() {
     const rig = new Rig();
-    const orchestrator = rig.join();
+    const orchestrator = rig.join("worker", CONTROL);
     const worker = rig.join();
     rig.send(worker, { type: "registerfunction", id: "tool::run" });
     rig.send(orchestrator, { type: "registerfunction", id: "approval::resolve" });
@@ -561,12 +574,16 @@ describe("the wall", () => {
     expect(rig.take(orchestrator)[0]?.["context"]).toMatchObject({ origin: "agent" });
   });
 
-  test("a call under an unmarked parent does not inherit from its neighbours, and the mark ends with the answer", () => {
+  test("a call under an unmarked parent does not inherit from its neighbours; without one the mark stays for a time after the answer", () => {
     const { rig, orchestrator, worker, id, ask } = tool();
     rig.send(orchestrator, { type: "invokefunction", invocation_id: "p", function_id: "tool::run" }, {});
     const plain = rig.take(worker)[0]?.["invocation_id"];
     expect(ask("approval::resolve", { parent: plain })).toBeUndefined();
     rig.send(worker, { type: "invocationresult", invocation_id: id, function_id: "tool::run" }, 1);
+    expect(ask("approval::resolve")).toBe("FORBIDDEN");
+    rig.now += MARK_GRACE_MS - 1;
+    expect(ask("approval::resolve")).toBe("FORBIDDEN");
+    rig.now += 1;
     expect(ask("approval::resolve")).toBeUndefined();
   });
 
@@ -609,8 +626,8 @@ describe("the wall", () => {
     ["stream", { stream_name: "agent::events" }],
   ])("nor watch by a %s trigger what others own, or take over a durable consumer: %o", (trigger_type, config) => {
     const { rig, worker } = tool();
-    const access = new Access({ human_only, protected_scopes });
-    const nested = { origin: "agent", kind: "worker", direct: false } as const;
+    const access = new Access({ entries });
+    const nested = { origin: "agent", kind: "worker", direct: false, principal: TOOL } as const;
     const wanted = { trigger_type, function_id: "free::fn", config };
     expect(access.refuseInput("engine::register_trigger", wanted, nested)?.code).toBe("FORBIDDEN");
     rig.clear();
@@ -622,8 +639,8 @@ describe("the wall", () => {
   });
 
   test("raw writes are refused to the agent itself and allowed to its tools, but on the scopes of others", () => {
-    const access = new Access({ human_only, protected_scopes });
-    const agent = { origin: "agent", kind: "worker" } as const;
+    const access = new Access({ entries });
+    const agent = { origin: "agent", kind: "worker", principal: TOOL } as const;
     for (const id of [
       "state::set",
       "state::update",
@@ -659,15 +676,20 @@ describe("the wall", () => {
     }
     expect(access.refuseInput("state::transact", { enqueue: [{ function_id: "turn::step" }] }, nested)?.code).toBe("FORBIDDEN");
     expect(
-      access.refuseInput("state::transact", { writes: [{ scope: "session" }] }, { origin: "worker", kind: "worker", direct: false }),
+      access.refuseInput(
+        "state::transact",
+        { writes: [{ scope: "session" }] },
+        { origin: "worker", kind: "worker", direct: false, principal: TOOL },
+      ),
     ).toBeUndefined();
   });
 
   test("a browser reaches no credential, directly or later", () => {
-    const access = new Access({ human_only, protected_scopes });
-    const page = { origin: "browser", kind: "browser", direct: false } as const;
+    const access = new Access({ entries });
+    const page = { origin: "browser", kind: "browser", direct: false, principal: { kind: "operator", name: "page" } } as const;
     expect(access.refuseCall("auth::get_token", page)?.code).toBe("FORBIDDEN");
-    expect(access.refuseInput("engine::queue::enqueue", { function_id: "auth::set" }, page)?.code).toBe("FORBIDDEN");
+    expect(access.refuseCall("auth::set_token", page)).toBeUndefined();
+    expect(access.refuseInput("engine::queue::enqueue", { function_id: "auth::get_token" }, page)?.code).toBe("FORBIDDEN");
     expect(access.refuseCall("approval::resolve", page)).toBeUndefined();
   });
 });

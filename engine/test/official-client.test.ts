@@ -13,6 +13,7 @@ import { defaultEngineConfig } from "../src/config.ts";
 
 process.env["OTEL_ENABLED"] = "false";
 
+const GATE = "token-of-the-gate";
 let engine: Engine;
 let server: Server;
 let url = "";
@@ -20,7 +21,9 @@ let url = "";
 beforeEach(async () => {
   const config = defaultEngineConfig({ storage: "memory" });
   const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
-  engine = createEngine({ config, deps, builtins: defaultBuiltins(config) });
+  const entries = new Map([["gate", { provides: ["approval::*"], calls: [] }]]);
+  engine = createEngine({ config, deps, builtins: defaultBuiltins(config), entries });
+  engine.tokens.add(GATE, { kind: "entry", name: "gate" });
   await engine.start();
   server = createServer((_request, response) => response.writeHead(426).end());
   attachBus(server, engine, { allowOrigin: (origin) => origin === undefined || origin === "http://good.test" });
@@ -145,7 +148,7 @@ test("a channel carries its writes to our client's reader", async () => {
 
 test("an official worker that runs an agent's call cannot approve for it", async () => {
   const tool = registerWorker(url);
-  const ours = connect({ dialer: wsDialer(url) });
+  const ours = connect({ dialer: wsDialer(`${url}/as/${GATE}`) });
   try {
     ours.registerFunction("approval::resolve", () => ({ ok: true }));
     tool.registerFunction("tool::sly", async () =>
@@ -153,7 +156,8 @@ test("an official worker that runs an agent's call cannot approve for it", async
     );
     await serving(tool, "tool::sly", "approval::resolve");
     expect(await ours.trigger("tool::sly", {}, { origin: "agent" })).toBe("FORBIDDEN");
-    expect(await ours.trigger("tool::sly", {})).not.toBe("FORBIDDEN");
+    // K7.1 what it does after it has answered is still the agent's; and without a token it decides nothing anyway.
+    expect(await ours.trigger("tool::sly", {})).toBe("FORBIDDEN");
   } finally {
     await ours.close({ drain_ms: 0 });
     await tool.shutdown();

@@ -9,6 +9,7 @@ import {
 } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { expect, test } from "vitest";
+import { NOBODY } from "../src/core/rights.ts";
 import { Peer } from "./fixtures/peer.ts";
 
 test("a peer that stays silent through two pings is given up, and its callers hear it; one that answers stays", async () => {
@@ -133,7 +134,7 @@ test("a trigger that no connection owns outlives who asked for it; a wrong confi
 test("triggers that no connection owns are bounded too", async () => {
   await using bus = await testBus([]);
   const wanted = { trigger_type: "nobody::provides", function_id: "a::b", config: {} };
-  for (let n = 0; n < 10_000; n += 1) bus.engine.host.registry.bind({ ...wanted, metadata: undefined });
+  for (let n = 0; n < 10_000; n += 1) bus.engine.host.registry.bind({ ...wanted, metadata: undefined, principal: NOBODY });
   await expect(bus.call(registerTrigger, wanted)).rejects.toMatchObject({ code: "quota_exceeded" });
 });
 

@@ -7,7 +7,7 @@ import { z } from "zod";
 /** One line of the banner; shown while the worker is ready. */
 export const BannerLine = z.strictObject({
   row: z.string().min(1),
-  /** `${http_url}`, `${bus_url}` and `${config.<key>}` are filled in; a line with one that is not set is left out. */
+  /** `${http_url}`, `${page_key}`, `${bus_url}` and `${config.<key>}` are filled in; a line with one that is not set is left out. */
   text: z.string().min(1),
   /** Shown only when the worker's configuration has these values. */
   when: z.record(z.string(), z.unknown()).optional(),
@@ -21,6 +21,8 @@ const Manifest = z.object({ banner: z.array(BannerLine).default([]) });
 export interface BannerFacts {
   readonly http_url: string;
   readonly bus_url: string;
+  /** Opens the page as the operator. */
+  readonly page_key: string;
   readonly config: Readonly<Record<string, unknown>>;
 }
 
@@ -30,8 +32,8 @@ export interface ShownLine {
   readonly warn: boolean;
 }
 
-function filled(text: string, { http_url, bus_url, config }: BannerFacts): string | undefined {
-  const values: Readonly<Record<string, unknown>> = { http_url, bus_url };
+function filled(text: string, { http_url, bus_url, page_key, config }: BannerFacts): string | undefined {
+  const values: Readonly<Record<string, unknown>> = { http_url, bus_url, page_key };
   let whole = true;
   const result = text.replace(/\$\{([^}]+)\}/g, (_found, name: string) => {
     const value = name.startsWith("config.") ? config[name.slice(7)] : values[name];

@@ -88,8 +88,8 @@ export function faultLines(result: Extract<LoadResult, { ok: false }>): string[]
 export interface PlanContext {
   /** Folder of config.yaml. */
   readonly root: string;
-  /** Where the bus listens now. */
-  readonly url: string;
+  /** Where the bus listens now, for a worker of this name: with its token. */
+  readonly urlOf: (name: string) => string;
   readonly env: Env;
 }
 
@@ -97,8 +97,8 @@ function definedOnly(env: Env): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 
-function environment(context: PlanContext, more: Record<string, string>): Record<string, string> {
-  return { ...definedOnly(context.env), III_URL: context.url, III_ROOT: context.root, III_SUPERVISED: "1", ...more };
+function environment(context: PlanContext, name: string, more: Record<string, string>): Record<string, string> {
+  return { ...definedOnly(context.env), III_URL: context.urlOf(name), III_ROOT: context.root, III_SUPERVISED: "1", ...more };
 }
 
 function argvOf(entry: WorkerEntry, root: string): readonly string[] {
@@ -124,10 +124,15 @@ function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {
   if (base.source === "external") return base;
   if (base.source === "bundled") {
     const module = bundledFile(entry.name, "src/register.ts");
-    return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root, url: context.url } };
+    return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root, url: context.urlOf(entry.name) } };
   }
   const env = { III_WORKER_NAME: entry.name, III_WORKER_CONFIG: JSON.stringify(entry.config), ...entry.env };
-  const spec: ProcessSpec = { argv: argvOf(entry, context.root), env: environment(context, env), cwd: context.root, ipc: false };
+  const spec: ProcessSpec = {
+    argv: argvOf(entry, context.root),
+    env: environment(context, entry.name, env),
+    cwd: context.root,
+    ipc: false,
+  };
   return { ...base, process: spec };
 }
 

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
+import type { EntryRights } from "@iii/engine";
 import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, type Engine, type Store, upgradeHandler } from "@iii/engine";
 import type { StackConfig } from "@iii/engine/config";
 import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/server";
@@ -13,9 +14,11 @@ import { banner, isSettled, settledText } from "./banner.ts";
 import { bundledFile } from "./bundled.ts";
 import { watchConfig } from "./config-file.ts";
 import { openDataFolder } from "./data-folder.ts";
+import { newKey, operatorKey, tokenStore } from "./keys.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
 import { logLine } from "./log-line.ts";
 import { bannerLines, type ShownLine, shownLines } from "./manifest.ts";
+import { readRights } from "./rights.ts";
 import { type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
 
@@ -85,10 +88,11 @@ async function buildPages(config: StackConfig, note: (text: string) => void): Pr
   );
 }
 
-function planSource(options: StartOptions, context: () => PlanContext): PlanSource {
+function planSource(options: StartOptions, context: () => PlanContext, entries: Map<string, EntryRights>): PlanSource {
   return {
     read: async () => {
       const read = await readStack(options.configPath, options.env);
+      if (read.ok) readRights(entries, read.config);
       return read.ok ? { ok: true, plan: planOf(read.config, context()) } : { ok: false, faults: faultLines(read) };
     },
   };
@@ -100,6 +104,8 @@ interface Parts {
   readonly supervisor: SupervisorBuiltin;
   readonly store: Store;
   readonly dataFolder: string;
+  /** Opens the page as the operator, until this engine ends. */
+  readonly page_key: string;
   /** The file that names the processes that run on this data. */
   readonly noted: string;
   /** Call it when the notes of an earlier engine have been dealt with. */
@@ -114,11 +120,13 @@ interface Where {
 function assemble(options: StartOptions, config: StackConfig, where: Where): Parts {
   const dataFolder = resolve(where.context.root, config.engine.data);
   openDataFolder(dataFolder);
+  const entries = new Map<string, EntryRights>();
+  readRights(entries, config);
   const noted = join(dataFolder, "processes.json");
   const ours = Promise.withResolvers<void>();
   const supervisor = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
-    source: planSource(options, () => where.context),
+    source: planSource(options, () => where.context, entries),
     spawner: notingSpawner(processSpawner, noted, ours.promise),
     onLine: (name, _stream, text) => options.note(logLine(name, text)),
   });
@@ -131,10 +139,14 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
   const store = config.engine.storage === "memory" ? createMemoryStore() : createSqliteStore({ folder: dataFolder });
   const engine = createEngine({
     config: config.engine,
-    deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal },
+    deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal, tokens: tokenStore(dataFolder) },
+    entries,
     builtins: [...defaultBuiltins(config.engine).filter((builtin) => builtin.name !== http.name), http, supervisor],
   });
-  return { engine, http, supervisor, store, dataFolder, noted, notesAreOurs: ours.resolve };
+  const page_key = newKey();
+  engine.tokens.add(operatorKey(dataFolder), { kind: "operator", name: "operator" });
+  engine.tokens.add(page_key, { kind: "operator", name: "page" });
+  return { engine, http, supervisor, store, dataFolder, page_key, noted, notesAreOurs: ours.resolve };
 }
 
 /** Call once store and ports are ours: until then, what is noted may belong to an engine that runs. */
@@ -175,11 +187,12 @@ function saidByWorkers(config: StackConfig, root: string, ready: readonly string
   const speaking = config.workers.filter((entry) => entry.enabled && ready.includes(entry.name));
   return speaking.flatMap((entry) => {
     const folder = entry.path === undefined ? bundledFile(entry.name, "") : resolve(root, entry.path);
-    return shownLines(bannerLines(folder), { http_url: urls.httpUrl, bus_url: urls.url, config: entry.config });
+    return shownLines(bannerLines(folder), { http_url: urls.httpUrl, bus_url: urls.url, page_key: urls.pageKey, config: entry.config });
   });
 }
 
 interface Urls {
+  readonly pageKey: string;
   readonly url: string;
   readonly httpUrl: string;
 }
@@ -212,6 +225,25 @@ function announceSettling(options: StartOptions, supervisor: SupervisorBuiltin, 
   return async () => timer?.cancel();
 }
 
+/** What the command line reads of a running engine. */
+function factsOf({ supervisor, page_key }: Parts, url: string, http_url: string): object {
+  return { pid: process.pid, host_pid: supervisor.hostPid, url, http_url, page_key };
+}
+
+/** Each worker's own address of the bus: its token stands in it, and ends with this engine. */
+function tokenedUrls(engine: Engine, url: string): (name: string) => string {
+  const urls = new Map<string, string>();
+  return (name) => {
+    const known = urls.get(name);
+    if (known !== undefined) return known;
+    const token = newKey();
+    engine.tokens.add(token, { kind: "entry", name });
+    const own = `${url}/as/${token}`;
+    urls.set(name, own);
+    return own;
+  };
+}
+
 function hostOf(config: StackConfig): string {
   return config.engine.host.includes(":") ? `[${config.engine.host}]` : config.engine.host;
 }
@@ -226,7 +258,7 @@ function prepareHost(supervisor: SupervisorBuiltin, { host, workers }: Plan): vo
 export async function startStack(options: StartOptions): Promise<Stack> {
   const { config, root } = await readConfig(options);
   const built = buildPages(config, options.note);
-  const where: Where = { context: { root, url: "", env: options.env }, plan: undefined };
+  const where: Where = { context: { root, urlOf: () => "", env: options.env }, plan: undefined };
   const parts = assemble(options, config, where);
   const undo: (() => Promise<unknown>)[] = [];
   const stop = async () => {
@@ -249,14 +281,14 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     takeOverProcesses(parts, options.note);
     const url = `ws://${hostOf(config)}:${servers.port}`;
     const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;
-    where.context = { ...where.context, url };
+    where.context = { ...where.context, urlOf: tokenedUrls(parts.engine, url) };
     await built;
     parts.supervisor.launch(planOf(config, where.context));
     // First of all when it ends: workers drain while the bus is there.
     undo.push(() => parts.supervisor.halt());
     undo.push(await announceEdits(options));
-    undo.push(await writeRunFile(parts.dataFolder, { pid: process.pid, host_pid: parts.supervisor.hostPid, url, http_url: httpUrl }));
-    await tell(options, config, root, parts, { url, httpUrl });
+    undo.push(await writeRunFile(parts.dataFolder, factsOf(parts, url, httpUrl)));
+    await tell(options, config, root, parts, { url, httpUrl, pageKey: parts.page_key });
     undo.push(announceSettling(options, parts.supervisor, systemClock));
     flushCompileCache();
     return { url, httpUrl, stop };

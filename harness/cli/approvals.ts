@@ -21,7 +21,7 @@ export function pick(rows: readonly PendingApproval[], id: string | undefined): 
 /** Decides one call, bound to the arguments that were listed. */
 export async function decide(iii: Iii, row: PendingApproval, decision: "allow" | "deny", reason: string | undefined): Promise<unknown> {
   const { session_id, function_call_id, args_sha256 } = row;
-  const request = { session_id, function_call_id, decision, args_sha256, by: "command line", ...(reason === undefined ? {} : { reason }) };
+  const request = { session_id, function_call_id, decision, args_sha256, ...(reason === undefined ? {} : { reason }) };
   const answer = await iii.trigger(resolveApproval, request);
   if (answer.ok) return answer;
   throw new BusError(answer.error === "not_pending" ? "NOT_FOUND" : answer.error, answer.message, { details: answer });

@@ -3,25 +3,40 @@ import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { BusError, connect, type Iii } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
+import { z } from "zod";
 import { configPath } from "../boot/config-file.ts";
+import { readOperatorKey } from "../boot/keys.ts";
 import type { Env } from "../boot/stack.ts";
 
 const OPEN_MS = 3_000;
 
-function fromRunFile(env: Env): string | undefined {
+const RunFile = z.object({ url: z.string(), http_url: z.string(), page_key: z.string() });
+export type RunFile = z.infer<typeof RunFile>;
+
+function dataFolder(env: Env): string {
   // As the engine does: relative to the folder of the configuration.
-  const folder = resolve(dirname(configPath(undefined, env)), env["III_DATA_DIR"] || ".iii");
+  return resolve(dirname(configPath(undefined, env)), env["III_DATA_DIR"] || ".iii");
+}
+
+/** What the engine of this folder wrote down about itself; undefined when none runs. */
+export function runFile(env: Env): RunFile | undefined {
   try {
-    const facts: unknown = JSON.parse(readFileSync(join(folder, "engine.json"), "utf8"));
-    return typeof facts === "object" && facts !== null && "url" in facts ? String(facts.url) : undefined;
+    return RunFile.safeParse(JSON.parse(readFileSync(join(dataFolder(env), "engine.json"), "utf8"))).data;
   } catch {
     return undefined;
   }
 }
 
+/** The address with the operator's key, where it is the engine of this folder, whose key lies beside its data. */
+function withKey(url: string, env: Env): string {
+  const base = url.replace(/\/+$/, "");
+  const key = runFile(env)?.url === base ? readOperatorKey(dataFolder(env)) : undefined;
+  return key === undefined ? url : `${base}/as/${key}`;
+}
+
 /** `--url`, else `III_URL`, else what the engine in this folder wrote down, else the usual port. */
 export function engineUrl(flag: string | undefined, env: Env): string {
-  return flag ?? env["III_URL"] ?? fromRunFile(env) ?? `ws://127.0.0.1:${env["III_PORT"] ?? "49134"}`;
+  return withKey(flag ?? env["III_URL"] ?? runFile(env)?.url ?? `ws://127.0.0.1:${env["III_PORT"] ?? "49134"}`, env);
 }
 
 /** Runs `work` on a connection and closes it. @throws BusError `disconnected` when nobody listens. */
@@ -41,7 +56,10 @@ async function opened(iii: Iii, url: string): Promise<void> {
   const stopWatching = iii.onState((state) => {
     if (state === "connected") done.resolve();
   });
-  const late = setTimeout(() => done.reject(new BusError("disconnected", `cannot reach the engine at ${url}`)), OPEN_MS);
+  const late = setTimeout(
+    () => done.reject(new BusError("disconnected", `cannot reach the engine at ${url.replace(/\/as\/[^/]*/, "")}`)),
+    OPEN_MS,
+  );
   await done.promise.finally(() => {
     clearTimeout(late);
     stopWatching();

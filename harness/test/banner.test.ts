@@ -59,7 +59,7 @@ test("workers say their own lines: places are filled in, and what does not apply
     line({ row: "rule", text: "all", when: { mode: "open" }, warn: true }),
     line({ row: "never", text: "no", when: { mode: "shut" } }),
   ];
-  expect(shownLines(lines, { http_url: "http://h", bus_url: "ws://h", config: { model: "m", mode: "open" } })).toEqual([
+  expect(shownLines(lines, { page_key: "k", http_url: "http://h", bus_url: "ws://h", config: { model: "m", mode: "open" } })).toEqual([
     { row: "page", text: "http://h/x", warn: false },
     { row: "model", text: "m", warn: false },
     { row: "rule", text: "all", warn: true },

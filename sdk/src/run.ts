@@ -69,8 +69,7 @@ function manifest<C extends z.ZodType>(worker: WorkerDefinition<C>): object {
 
 async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings: Settings, local: Logger): Promise<void> {
   const { startTelemetry } = await import("./trace.ts");
-  const token = process.env["III_WORKER_TOKEN"];
-  const dialer = wsDialer(settings.url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
+  const dialer = wsDialer(settings.url);
   const telemetry = await startTelemetry({ service: worker.name, dialer });
   const log = telemetry.logger(local, worker.name);
   const iii = connect({ dialer, log, name: worker.name, spans: telemetry.spans(worker.name) });
@@ -84,9 +83,14 @@ async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings:
   });
   endOnSignals(started, () => telemetry.stop(), log);
   await started;
-  log.info({ url: settings.url }, "ready");
+  log.info({ url: withoutToken(settings.url) }, "ready");
   const load = () => telemetry.load().catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"));
   setTimeout(() => void load(), LOAD_MS).unref();
+}
+
+/** An address as it may be shown: a token in it is nobody's to read. */
+function withoutToken(url: string): string {
+  return url.replace(/\/as\/[^/?#]*/, "/as/…");
 }
 
 /** How long after it is ready a worker loads what its calls do not need: others of its stack are still starting. */

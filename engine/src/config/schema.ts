@@ -25,43 +25,25 @@ const TURN_STEP: QueueConfig = {
   backoff_ms: 200,
 };
 
-/** Ids that an agent's call may never reach, at any depth: exact or with a trailing `*`; `!` in front takes ids out again. */
-const HUMAN_ONLY = [
-  "approval::*",
-  "!approval::list_pending",
-  "policy::*",
-  "auth::*",
-  "run::*",
-  "turn::*",
-  "budget::*",
-  "!budget::check",
-  "!budget::get",
-  "!budget::list",
-  "!budget::usage",
-  "!budget::forecast",
-  "worker::*",
-  "!worker::list",
-  "configuration::set",
-  "harness::trigger",
-  "http::static",
-  "ui::*",
-];
+const Patterns = z.array(z.string().regex(/^[^!]/, "adds rows; nothing takes rows away")).default([]);
+const Owned = z.array(z.strictObject({ name: z.string().min(1), owner: z.array(z.string().min(1)).min(1) })).default([]);
 
-/** State scopes and streams that only their owners write and watch: a call made for an agent cannot, however deep it is nested. */
-const PROTECTED_SCOPES = [
-  "session",
-  "session_index",
-  "active_turns",
-  "approvals",
-  "approvals_decided",
-  "budgets",
-  "vault",
-  "session_tree:*",
-  "session_tree_meta",
-  "models",
-  "results",
-  "agent::*",
-];
+/** Rows that a project adds to the table of who may do what (`ACCESS` in the engine's contract). */
+export const AccessConfig = z.strictObject({
+  add: z
+    .strictObject({
+      claims: Patterns,
+      decides: Patterns,
+      closed_to_agents: Patterns,
+      session_reads: Patterns,
+      scopes: Owned,
+      queues: Owned,
+    })
+    .prefault({}),
+});
+
+/** A key that an earlier version had. */
+const gone = (instead: string) => z.never(`is gone: use ${instead}; rows are added, none is taken away`).optional();
 
 export const Limits = z.strictObject({
   /** Largest frame of the worker socket; a larger one closes it with 1009. */
@@ -111,8 +93,11 @@ export const EngineConfig = z.strictObject({
     .record(z.string().min(1), QueueConfig)
     .default({})
     .overwrite((queues) => ({ "turn-step": TURN_STEP, ...queues })),
-  human_only: z.array(z.string().min(1)).default(HUMAN_ONLY),
-  protected_scopes: z.array(z.string().min(1)).default(PROTECTED_SCOPES),
+  access: AccessConfig.prefault({}),
+  /** `required`: every connection and request shows a token. */
+  auth: z.enum(["local", "required"]).default("local"),
+  human_only: gone("engine.access.add.closed_to_agents"),
+  protected_scopes: gone("engine.access.add.scopes"),
   limits: Limits.default(Limits.parse({})),
 });
 export type EngineConfig = z.infer<typeof EngineConfig>;
@@ -128,6 +113,9 @@ export const WorkerEntry = z.strictObject({
   command: z.array(z.string().min(1)).min(1).optional(),
   external: z.literal(true).optional(),
   env: z.record(z.string(), z.string()).default({}),
+  /** Protected ids that it serves, and functions of the control plane that it calls; a bundled worker's name brings its manifest's. */
+  provides: z.array(z.string().min(1)).default([]),
+  calls: z.array(z.string().min(1)).default([]),
   restart: z
     .strictObject({
       policy: z.enum(["on-failure", "never"]).default("on-failure"),

@@ -1,12 +1,14 @@
 // The start of a call: admitted, routed, sent to its executor. Changes the tables it is given and returns effects.
 import type { ErrorBody } from "@iii/sdk";
-import { type Action, type CallContext, encodeFrame, type Origin } from "@iii/sdk/protocol";
+import { type Action, type CallContext, encodeFrame, type Origin, type Principal } from "@iii/sdk/protocol";
+import type { CallFacts } from "./access.ts";
 import { withBaggage } from "./baggage.ts";
 import { type Connection, startRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect } from "./effects.ts";
 import { traceOf } from "./endings.ts";
 import type { Invocation } from "./pending.ts";
+import { NOBODY } from "./rights.ts";
 
 export interface CallRequest {
   /** The calling connection; null when the engine calls. */
@@ -24,9 +26,14 @@ export interface CallRequest {
   readonly parent?: string | undefined;
   /** The caller marks the call itself. */
   readonly marked?: boolean;
+  /** The session that it says the call is made for; believed of whoever runs the turns. */
+  readonly session?: string | undefined;
   /** For calls that the engine makes: the mark and depth that the work carried, and an id that is known already. */
   readonly origin?: Origin | undefined;
   readonly depth?: number | undefined;
+  /** … whose call made the work, and who bound the trigger that it serves. */
+  readonly principal?: Principal | undefined;
+  readonly by?: Principal | undefined;
   readonly id?: string | undefined;
 }
 
@@ -34,6 +41,8 @@ export interface CallRequest {
 interface Admission {
   readonly origin: Origin;
   readonly direct: boolean;
+  readonly session: string | undefined;
+  readonly principal: Principal;
   readonly depth: number;
   /** Monotonic ms. */
   readonly deadline: number | null;
@@ -54,19 +63,34 @@ function deadlineOf(core: Core, timeout_ms: number | undefined, outer: number | 
   return outer === null ? own : Math.min(own, outer);
 }
 
+/** The agent's mark of a call: its parent's, else what its connection holds, else what it says itself. */
+function markOf(
+  core: Core,
+  request: CallRequest,
+  caller: Connection,
+  parent: Invocation | undefined,
+): { session: string | undefined; direct: boolean } | undefined {
+  if (parent?.origin === "agent") return { session: parent.session, direct: false };
+  const held = parent === undefined ? caller.mark?.at(core.now()) : undefined;
+  if (held !== undefined) return { session: held.session, direct: false };
+  if (request.marked !== true) return undefined;
+  return { session: core.access.namesSessions(caller.principal) ? request.session : undefined, direct: true };
+}
+
 /** Origin, depth and deadline of a call: what the caller claims can only lower its rights. */
 function admit(core: Core, request: CallRequest, now: number): Admission {
   const { caller } = request;
   if (caller === null) {
-    const { origin = "engine", depth = 0, timeout_ms } = request;
-    return { origin, direct: false, depth, deadline: deadlineOf(core, timeout_ms, null, now), now, parent: undefined };
+    const { origin = "engine", depth = 0, timeout_ms, session, principal = NOBODY } = request;
+    return { origin, direct: false, session, principal, depth, deadline: deadlineOf(core, timeout_ms, null, now), now, parent: undefined };
   }
   const parent = request.parent === undefined ? undefined : caller.running.get(request.parent);
-  const inherited = parent === undefined ? caller.agent_calls > 0 : parent.origin === "agent";
-  const marked = request.marked === true;
+  const mark = markOf(core, request, caller, parent);
   return {
-    origin: marked || inherited ? "agent" : caller.kind,
-    direct: marked && !inherited,
+    origin: mark === undefined ? caller.kind : "agent",
+    direct: mark?.direct === true,
+    session: mark?.session,
+    principal: caller.principal,
     depth: parent === undefined ? 0 : parent.depth + 1,
     deadline: deadlineOf(core, request.timeout_ms, parent?.deadline ?? null, now),
     now,
@@ -94,8 +118,10 @@ function refuse(request: CallRequest, reason: ErrorBody, out: Effect[]): void {
 /** Why this call may not start, if so. The access rules stand before the question whether anyone serves the id. */
 function objection(core: Core, request: CallRequest, admission: Admission): ErrorBody | undefined {
   const { caller, function_id } = request;
-  const kind = caller?.kind ?? "engine";
-  const refused = core.access.refuseCall(function_id, { origin: admission.origin, direct: admission.direct, kind });
+  const kind: CallFacts["kind"] = caller?.kind ?? "engine";
+  const { origin, direct, principal, session } = admission;
+  const facts = { origin, direct, kind, principal, session, by: request.by };
+  const refused = core.access.refuseCall(function_id, facts, () => readPayload(request.payload));
   if (refused !== undefined) return refused;
   if (core.draining && !(caller === null ? admission.depth > 0 : caller.running.size > 0)) {
     return error("invocation_stopped", "the engine is stopping and starts no new work");
@@ -107,6 +133,15 @@ function objection(core: Core, request: CallRequest, admission: Admission): Erro
     return error("too_many_in_flight", `this connection already waits for ${core.limits.max_in_flight} calls`);
   }
   return undefined;
+}
+
+/** For the few rules that look into a payload. What cannot be read says nothing. */
+function readPayload(payload: Uint8Array | undefined): unknown {
+  try {
+    return payload === undefined ? undefined : JSON.parse(new TextDecoder().decode(payload));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Starts a call, or answers why not. */
@@ -178,27 +213,34 @@ function notServed(function_id: string): ErrorBody {
   return error("function_not_found", `nobody on the bus serves '${function_id}' now`);
 }
 
-function contextOf(core: Core, request: CallRequest, { origin, deadline, now, depth }: Admission): CallContext {
+function contextOf(core: Core, request: CallRequest, admission: Admission): CallContext {
+  const { origin, deadline, now, depth, principal, session } = admission;
   const caller = request.caller?.id ?? "engine";
-  if (deadline === null) return { caller, origin, deadline_ms: null, remaining_ms: null, depth };
-  return { caller, origin, deadline_ms: Math.round(core.dateOf(deadline)), remaining_ms: Math.max(0, Math.round(deadline - now)), depth };
+  const who = { principal, ...(session === undefined ? {} : { session_id: session }) };
+  if (deadline === null) return { caller, origin, deadline_ms: null, remaining_ms: null, depth, ...who };
+  const remaining_ms = Math.max(0, Math.round(deadline - now));
+  return { caller, origin, deadline_ms: Math.round(core.dateOf(deadline)), remaining_ms, depth, ...who };
 }
 
 function run(core: Core, request: CallRequest, admission: Admission, out: Effect[]): void {
   const { function_id, payload, metadata, traceparent, baggage } = request;
   const { id } = record(core, request, admission, null);
-  const { parent, direct } = admission;
+  const { parent, direct, principal } = admission;
+  const { by } = request;
   const context = contextOf(core, request, admission);
   const caller = request.caller?.id ?? null;
-  out.push({ type: "run", run: { id, function_id, payload, metadata, context, parent, traceparent, baggage, caller, direct } });
+  out.push({
+    type: "run",
+    run: { id, function_id, payload, metadata, context, parent, traceparent, baggage, caller, direct, principal, by },
+  });
 }
 
 function record(core: Core, request: CallRequest, admission: Admission, executor: string | null): Invocation {
   const { caller, client_id, function_id, traceparent, baggage } = request;
-  const { origin, depth, deadline, parent } = admission;
+  const { origin, session, depth, deadline, parent } = admission;
   const id = request.id ?? core.uuid();
   const about = { id, function_id, caller: caller?.id ?? null, client_id, executor };
-  const invocation: Invocation = { ...about, origin, depth, parent, traceparent, baggage, deadline, cancelled: false };
+  const invocation: Invocation = { ...about, origin, session, depth, parent, traceparent, baggage, deadline, cancelled: false };
   core.invocations.add(invocation);
   if (caller !== null) {
     caller.made.add(id);

@@ -1,4 +1,6 @@
 // The live connections and what each of them holds: functions, triggers, calls made and calls running.
+import type { Principal } from "@iii/sdk/protocol";
+import type { Mark } from "./marks.ts";
 import type { Invocation } from "./pending.ts";
 
 /** What a connection said about itself in `engine::workers::register`. */
@@ -18,6 +20,9 @@ export interface Connection {
   readonly kind: "worker" | "browser";
   readonly remote: string | undefined;
   readonly connected_at: number;
+  readonly principal: Principal;
+  /** The mark of agents' calls that it runs, shared by an entry's connections; undefined: the calls of others leave no mark on it. */
+  mark: Mark | undefined;
   announced: Announcement | undefined;
   /** Ids it registered, also those that another owner serves. */
   readonly functions: Set<string>;
@@ -29,12 +34,13 @@ export interface Connection {
   readonly calls: Map<string, string>;
   /** Calls it is running, by the engine's id. An agent's call stays here until it is answered, even past its deadline. */
   readonly running: Map<string, Invocation>;
-  agent_calls: number;
   /** When something of this connection was last refused and noted, and how much was refused since without a note. */
   readonly refusals: { noted_at: number; unnoted: number };
 }
 
-export function newConnection(spec: Pick<Connection, "id" | "token" | "kind" | "remote" | "connected_at">): Connection {
+type Spec = Pick<Connection, "id" | "token" | "kind" | "remote" | "connected_at" | "principal" | "mark">;
+
+export function newConnection(spec: Spec): Connection {
   return {
     ...spec,
     announced: undefined,
@@ -44,16 +50,15 @@ export function newConnection(spec: Pick<Connection, "id" | "token" | "kind" | "
     made: new Set(),
     calls: new Map(),
     running: new Map(),
-    agent_calls: 0,
     refusals: { noted_at: Number.NEGATIVE_INFINITY, unnoted: 0 },
   };
 }
 
 export function startRunning(conn: Connection, invocation: Invocation): void {
   conn.running.set(invocation.id, invocation);
-  if (invocation.origin === "agent") conn.agent_calls += 1;
+  if (invocation.origin === "agent") conn.mark?.start(invocation);
 }
 
-export function stopRunning(conn: Connection, invocation: Invocation): void {
-  if (conn.running.delete(invocation.id) && invocation.origin === "agent") conn.agent_calls -= 1;
+export function stopRunning(conn: Connection, invocation: Invocation, now: number): void {
+  if (conn.running.delete(invocation.id) && invocation.origin === "agent") conn.mark?.stop(invocation, now);
 }

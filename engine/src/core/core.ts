@@ -2,6 +2,7 @@
 import type { Access } from "./access.ts";
 import type { Connection } from "./connection.ts";
 import type { Functions } from "./functions.ts";
+import type { Marks } from "./marks.ts";
 import type { Invocations } from "./pending.ts";
 import type { Triggers } from "./triggers.ts";
 
@@ -24,7 +25,10 @@ export interface Core {
   readonly connections: Map<string, Connection>;
   readonly invocations: Invocations;
   readonly access: Access;
+  readonly marks: Marks;
   readonly limits: CoreLimits;
+  /** Monotonic ms. */
+  readonly now: () => number;
   /** The date (ms since the epoch) of a monotonic time: deadlines are kept on the monotonic clock and told as dates. */
   readonly dateOf: (at: number) => number;
   /** A fresh UUIDv4. */

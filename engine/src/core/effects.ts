@@ -1,6 +1,6 @@
 // What the core asks its shell to do. Data only.
 import type { ErrorBody } from "@iii/sdk";
-import type { CallContext, Splice } from "@iii/sdk/protocol";
+import type { CallContext, Principal, Splice } from "@iii/sdk/protocol";
 
 /** One binding of a trigger type to a function. `worker_id` is null for bindings that no connection owns. */
 export interface BindingData {
@@ -10,6 +10,8 @@ export interface BindingData {
   readonly config: unknown;
   readonly metadata: unknown;
   readonly worker_id: string | null;
+  /** Who bound it: the function runs with this one's right. */
+  readonly principal: Principal;
 }
 
 /** A call of a function that the engine serves itself. */
@@ -26,6 +28,9 @@ export interface BuiltinRun {
   readonly caller: string | null;
   /** An agent asked for exactly this call; false when a tool of its makes it. */
   readonly direct: boolean;
+  readonly principal: Principal;
+  /** Who bound the trigger that makes the call. */
+  readonly by: Principal | undefined;
 }
 
 export interface Outcome {

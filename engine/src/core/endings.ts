@@ -42,7 +42,7 @@ export function answer(core: Core, conn: Connection, id: string, outcome: Outcom
     out.push({ type: "note", level: "debug", message: "an answer to nothing outstanding is ignored", fields: { worker_id: conn.id } });
     return;
   }
-  stopRunning(conn, invocation);
+  stopRunning(conn, invocation, core.now());
   settle(core, id, outcome, out);
 }
 
@@ -54,7 +54,7 @@ export function unwritable(core: Core, effect: Extract<Effect, { type: "send" }>
   if (type === "invokefunction") {
     const executor = core.connections.get(effect.conn);
     const running = executor?.running.get(invocation_id);
-    if (executor !== undefined && running !== undefined) stopRunning(executor, running);
+    if (executor !== undefined && running !== undefined) stopRunning(executor, running, core.now());
     settle(core, invocation_id, { error: body }, out, false);
   } else if (type === "invocationresult") {
     out.push({ type: "send", conn: effect.conn, from: null, head: { type, invocation_id, function_id, error: body } });
@@ -83,7 +83,7 @@ export function cancel(core: Core, id: string | undefined, now: number, out: Eff
  */
 function abandon(core: Core, invocation: Invocation): void {
   const executor = invocation.executor === null ? undefined : core.connections.get(invocation.executor);
-  if (executor !== undefined && invocation.origin !== "agent") stopRunning(executor, invocation);
+  if (executor !== undefined && invocation.origin !== "agent") stopRunning(executor, invocation, core.now());
 }
 
 /** Ends every call whose deadline has passed. */
@@ -100,11 +100,10 @@ export function expire(core: Core, now: number, out: Effect[]): void {
 
 /** The executor's or the caller's connection is gone: waiting callers hear it, executors may stop. */
 export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
-  for (const invocation of conn.running.values()) {
+  for (const invocation of [...conn.running.values()]) {
+    stopRunning(conn, invocation, core.now());
     settle(core, invocation.id, { error: error("invocation_stopped", "Invocation stopped") }, out, false);
   }
-  conn.running.clear();
-  conn.agent_calls = 0;
   for (const id of conn.made) {
     // Nobody waits for the answer of a void call: it goes on without its caller.
     if (core.invocations.get(id)?.client_id === undefined) continue;

@@ -1,14 +1,28 @@
 // How connections come and go: registration, reattachment, and the clean-up that runs once for each.
 
+import type { Principal } from "@iii/sdk/protocol";
 import { type Announcement, type Connection, newConnection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect } from "./effects.ts";
 import { stopCallsOf } from "./endings.ts";
+import { Mark } from "./marks.ts";
 
-export function connect(core: Core, about: { kind: "worker" | "browser"; remote: string | undefined }, now: number, out: Effect[]): string {
+interface Arrival {
+  readonly kind: "worker" | "browser";
+  readonly remote: string | undefined;
+  readonly principal: Principal;
+}
+
+/** Whose mark a new connection takes: its entry's, its own, or none for the control plane, whose calls for others are not its own. */
+function markOf(core: Core, principal: Principal): Mark | undefined {
+  if (core.access.isControlPlane(principal)) return undefined;
+  return principal.kind === "entry" ? core.marks.ofEntry(principal.name) : new Mark();
+}
+
+export function connect(core: Core, about: Arrival, now: number, out: Effect[]): string {
   const id = core.uuid();
   const token = core.uuid();
-  core.connections.set(id, newConnection({ id, token, ...about, connected_at: now }));
+  core.connections.set(id, newConnection({ id, token, ...about, connected_at: now, mark: markOf(core, about.principal) }));
   const { max_frame_bytes } = core.limits;
   const head = { type: "workerregistered", worker_id: id, reattach_token: token, max_frame_bytes };
   out.push({ type: "send", conn: id, from: null, head });
@@ -29,6 +43,7 @@ export function disconnect(core: Core, id: string, out: Effect[]): void {
     if (left === "removed") removed.push(function_id);
   }
   stopCallsOf(core, conn, out);
+  if (conn.mark !== undefined && conn.principal.kind !== "entry") core.marks.left(id, conn.token, conn.mark, core.now());
   for (const binding of conn.bindings) core.triggers.unbind(binding, out);
   for (const type of conn.types) core.triggers.unprovide(id, type, out);
   if (added.length + removed.length > 0) out.push({ type: "functions", added, removed });
@@ -38,6 +53,7 @@ export function disconnect(core: Core, id: string, out: Effect[]): void {
 /** A client is back: its old connection, if it still stands, goes first. A wrong claim is ignored without an answer. */
 export function reattach(core: Core, conn: Connection, head: Record<string, unknown>, out: Effect[]): void {
   const { previous_worker_id, reattach_token } = head;
+  if (typeof previous_worker_id === "string") takeMark(core, conn, previous_worker_id, reattach_token);
   const old = typeof previous_worker_id === "string" ? core.connections.get(previous_worker_id) : undefined;
   if (old === undefined || old.id === conn.id || old.token !== reattach_token) {
     out.push({ type: "note", level: "debug", message: "a reattach matched no live connection", fields: { worker_id: conn.id } });
@@ -45,6 +61,14 @@ export function reattach(core: Core, conn: Connection, head: Record<string, unkn
   }
   disconnect(core, old.id, out);
   out.push({ type: "drop", conn: old.id, reason: "reattached" });
+}
+
+/** What a client did for an agent before it broke off still binds it. */
+function takeMark(core: Core, conn: Connection, previous: string, token: unknown): void {
+  if (conn.mark === undefined || conn.principal.kind === "entry") return;
+  const old = core.connections.get(previous);
+  const standing = old !== undefined && old.id !== conn.id && old.token === token ? old.mark : undefined;
+  conn.mark = standing ?? core.marks.taken(previous, token) ?? conn.mark;
 }
 
 export function announce(core: Core, id: string, announcement: Announcement, out: Effect[]): boolean {

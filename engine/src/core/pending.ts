@@ -11,6 +11,8 @@ export interface Invocation {
   /** The connection that runs it; null when the engine does. */
   readonly executor: string | null;
   readonly origin: Origin;
+  /** The session that the agent's mark carries. */
+  readonly session?: string | undefined;
   readonly depth: number;
   readonly parent: string | undefined;
   readonly traceparent: string | undefined;

@@ -28,6 +28,8 @@ function functionObjection(core: Core, conn: Connection, head: Head): { message:
       message: "a function that is called by HTTP was not registered: this engine calls workers only",
     };
   }
+  const refused = core.access.refuseClaim(id.data, conn.principal, conn.kind);
+  if (refused !== undefined) return refused;
   if (conn.functions.has(id.data) || conn.functions.size < core.limits.max_functions) return undefined;
   return { code: "quota_exceeded", message: "the connection has too many functions" };
 }
@@ -67,6 +69,11 @@ export function unregisterFunction(core: Core, conn: Connection, head: Head, out
 export function registerTriggerType(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
   const id = text(head, "id");
   if (id === undefined) return;
+  const refused = core.access.refuseClaim(id, conn.principal, conn.kind);
+  if (refused !== undefined) {
+    noteRefusal(conn, now, refused.message, { trigger_type: printable(id), code: refused.code }, out);
+    return;
+  }
   if (!conn.types.has(id) && conn.types.size >= core.limits.max_triggers) {
     noteRefusal(conn, now, "the connection has too many trigger types", { trigger_type: id, code: "quota_exceeded" }, out);
     return;
@@ -103,8 +110,10 @@ function bindingObjection(core: Core, conn: Connection, wanted: BindingData): Er
   if (held === undefined && conn.bindings.size >= core.limits.max_triggers) {
     return { code: "quota_exceeded", message: `a connection may hold ${core.limits.max_triggers} triggers` };
   }
-  const origin = conn.agent_calls > 0 ? "agent" : conn.kind;
-  return core.access.refuseBinding(wanted, { origin, direct: false, kind: conn.kind });
+  const held_mark = conn.mark?.at(core.now());
+  const { kind, principal } = conn;
+  const origin = held_mark === undefined ? kind : "agent";
+  return core.access.refuseBinding(wanted, { origin, direct: false, kind, principal, session: held_mark?.session });
 }
 
 export function registerTrigger(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
@@ -113,7 +122,7 @@ export function registerTrigger(core: Core, conn: Connection, head: Head, now: n
   const trigger_type = text(head, "trigger_type") ?? "";
   const function_id = text(head, "function_id") ?? "";
   const { config = null, metadata } = head;
-  const binding: BindingData = { id, trigger_type, function_id, config, metadata, worker_id: conn.id };
+  const binding: BindingData = { id, trigger_type, function_id, config, metadata, worker_id: conn.id, principal: conn.principal };
   const missing = trigger_type === "" ? "trigger_type" : function_id === "" ? "function_id" : undefined;
   const refused =
     missing === undefined

@@ -145,6 +145,7 @@ function onInvoke({ core, conn, head, payload, now, out }: Incoming): void {
       timeout_ms: optionalCount(head["timeout_ms"]),
       parent: text(head, "parent"),
       marked: head["origin"] === "agent",
+      session: text(head, "session_id"),
     },
     now,
     out,

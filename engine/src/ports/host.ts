@@ -9,12 +9,15 @@ import {
   type Wire,
   type WireHandlers,
 } from "@iii/sdk";
-import type { CallContext } from "@iii/sdk/protocol";
+import type { CallContext, Principal } from "@iii/sdk/protocol";
 import type { z } from "zod";
 import type { BindingData } from "../core/effects.ts";
 import type { Registry, WireService } from "./registry.ts";
 import type { Store } from "./store.ts";
 import type { EngineTracer, Telemetry } from "./tracer.ts";
+
+/** Nobody who proved anything. */
+export { NOBODY } from "../core/rights.ts";
 
 /** Who makes a call. `engine` is the engine itself (triggers, queues, HTTP). */
 export interface Caller {
@@ -60,6 +63,12 @@ export interface EngineInvocation {
   readonly baggage?: string | undefined;
   /** The mark that the work carried when it was stored: it never upgrades on delivery. Default `engine`. */
   readonly origin?: CallContext["origin"] | undefined;
+  /** The session of that mark. */
+  readonly session?: string | undefined;
+  /** Whose call stored the work, made the event or sent the request. Default: nobody who proved anything. */
+  readonly principal?: Principal | undefined;
+  /** Who bound the trigger that makes the call: what is called is called with its right. */
+  readonly by?: Principal | undefined;
   readonly depth?: number | undefined;
   /** ms; 0 = as long as the executor's connection answers. */
   readonly timeout_ms?: number;
@@ -84,6 +93,14 @@ export interface EngineChannel {
   end(): void;
 }
 
+/** Makes and ends the tokens by which connections say who they are. */
+export interface TokenIssuer {
+  /** With `keep` the token is still known after the engine has ended. */
+  issue(principal: Principal & { kind: "operator" | "entry" }, keep?: boolean): Promise<string>;
+  add(token: string, principal: Principal): void;
+  revoke(token: string): void;
+}
+
 export interface ChannelMaker {
   /** `frames` may wait in the channel before its writer is paused. */
   open(frames: number): EngineChannel;
@@ -100,6 +117,7 @@ export interface EngineHost {
   readonly store: Store;
   readonly tracer: EngineTracer;
   readonly channels: ChannelMaker;
+  readonly tokens: TokenIssuer;
 
   /** Serves a built-in function. No worker can claim its id. `owner` is the `worker_name` in the catalogue. */
   handle<I extends z.ZodType, O extends z.ZodType>(

@@ -96,6 +96,9 @@ export function runBuiltin(deps: BuiltinDeps, run: BuiltinRun): void {
     const refused = deps.access.refuseInput(run.function_id, input, {
       origin: run.context.origin,
       direct: run.direct,
+      principal: run.principal,
+      by: run.by,
+      session: run.context.session_id,
       kind: call.caller.kind,
     });
     if (refused !== undefined) throw new BusError(refused.code, refused.message);

@@ -1,16 +1,18 @@
 // The core's shell: performs its effects on wires, built-ins and timers. It decides nothing that the core could decide.
 import { isUtf8 } from "node:buffer";
 import { type Clock, type Logger, messageOf, type Random, toBusError, toWire, type Wire, type WireHandlers } from "@iii/sdk";
-import { type FrameParts, frameParts, joinParts } from "@iii/sdk/protocol";
-import { Access } from "../core/access.ts";
+import { frameParts } from "@iii/sdk/protocol";
+import type { Access } from "../core/access.ts";
 import { call } from "../core/calls.ts";
 import type { Core, CoreLimits } from "../core/core.ts";
 import type { BindingData, Effect, WorkerEvent } from "../core/effects.ts";
 import { cancel, expire, settle, unwritable } from "../core/endings.ts";
 import { Functions } from "../core/functions.ts";
 import { connect, disconnect } from "../core/lifecycle.ts";
+import { Marks } from "../core/marks.ts";
 import { Invocations } from "../core/pending.ts";
 import { bindRefused } from "../core/registrations.ts";
+import { NOBODY } from "../core/rights.ts";
 import { route } from "../core/router.ts";
 import { Triggers } from "../core/triggers.ts";
 import type { Caller, EngineInvocation, TriggerTypeSpec } from "../ports/host.ts";
@@ -22,6 +24,7 @@ import { Drain } from "./drain.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { callRequest, OwnCalls } from "./own-calls.ts";
 import { Pressure } from "./pressure.ts";
+import { sendParts, type WireMeta } from "./wires.ts";
 
 export interface BusOptions {
   readonly clock: Clock;
@@ -29,18 +32,12 @@ export interface BusOptions {
   readonly log: Logger;
   readonly tracer: EngineTracer;
   readonly telemetry: Telemetry | undefined;
-  readonly rules: { readonly human_only: readonly string[]; readonly protected_scopes: readonly string[] };
+  readonly access: Access;
   readonly limits: CoreLimits & {
     readonly ping_interval_ms: number;
     readonly slow_consumer_ms: number;
     readonly max_buffered_bytes: number;
   };
-}
-
-export interface WireMeta {
-  /** The upgrade's Origin header: whoever sent one is a browser. */
-  readonly origin?: string | undefined;
-  readonly remote?: string | undefined;
 }
 
 type FunctionsListener = (change: { added: readonly string[]; removed: readonly string[] }) => void;
@@ -49,14 +46,6 @@ type WorkersListener = (event: { event: WorkerEvent; worker_id: string }) => voi
 const TELEMETRY = ["OTLP", "MTRC", "LOGS"];
 const ENGINE: Caller = { worker_id: "engine", kind: "engine", name: "engine" };
 const decoder = new TextDecoder();
-
-/** The message's size in bytes. */
-function sendParts(wire: Wire, parts: FrameParts): number {
-  if (wire.sendParts !== undefined) return wire.sendParts(parts.before, parts.body, parts.after);
-  const bytes = joinParts(parts);
-  wire.send(bytes, false);
-  return bytes.length;
-}
 
 export class Bus {
   readonly core: Core;
@@ -77,16 +66,17 @@ export class Bus {
   #dead = false;
 
   constructor(options: BusOptions) {
-    const { clock, random, limits, rules, tracer } = options;
+    const { clock, random, limits, access, tracer } = options;
     this.#options = options;
-    const access = new Access(rules);
     this.core = {
       functions: new Functions(),
       triggers: new Triggers(),
       connections: new Map(),
       invocations: new Invocations(),
       access,
+      marks: new Marks(),
       limits,
+      now: () => clock.monotonic(),
       dateOf: (at) => clock.now() + at - clock.monotonic(),
       uuid: () => random.uuid(),
       draining: false,
@@ -124,7 +114,11 @@ export class Bus {
   /** A worker's wire has opened. */
   accept(wire: Wire, meta: WireMeta): WireHandlers {
     const out: Effect[] = [];
-    const about = { kind: meta.origin === undefined ? ("worker" as const) : ("browser" as const), remote: meta.remote };
+    const about = {
+      kind: meta.origin === undefined ? ("worker" as const) : ("browser" as const),
+      remote: meta.remote,
+      principal: meta.principal ?? NOBODY,
+    };
     const id = connect(this.core, about, this.#options.clock.now(), out);
     this.#wires.set(id, wire);
     this.#heartbeat.watch(id, wire);

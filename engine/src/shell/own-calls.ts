@@ -9,10 +9,25 @@ const encoder = new TextEncoder();
 
 /** A request whose payload has been made into text. @throws BusError `payload_too_deep`, `serialization_error`. */
 export function callRequest(request: EngineInvocation, id: string): CallRequest {
-  const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms } = request;
+  const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms, principal, by, session } = request;
   const raw = request.raw ?? (request.payload === undefined ? undefined : jsonOf(request.payload));
   const payload = raw === undefined ? undefined : encoder.encode(raw);
-  return { caller: null, client_id: id, id, function_id, payload, metadata, traceparent, baggage, origin, depth, timeout_ms };
+  return {
+    caller: null,
+    client_id: id,
+    id,
+    function_id,
+    payload,
+    metadata,
+    traceparent,
+    baggage,
+    origin,
+    depth,
+    timeout_ms,
+    principal,
+    by,
+    session,
+  };
 }
 
 function jsonOf(payload: unknown): string {

@@ -10,10 +10,12 @@ import {
   type TriggerOptions,
   type WorkerDefinition,
 } from "@iii/sdk";
+import type { Principal } from "@iii/sdk/protocol";
 import { ManualClock, seededRandom, settle } from "@iii/sdk/testing";
 import type { z } from "zod";
 import { defaultBuiltins } from "../builtins.ts";
 import { defaultEngineConfig, type EngineConfig } from "../config.ts";
+import type { EntryRights } from "../core/rights.ts";
 import { createEngine, type Engine } from "../engine.ts";
 import { createMemoryStore, type MemoryStore } from "../storage/memory.ts";
 import { linkedDialer } from "../transport/linked.ts";
@@ -35,19 +37,29 @@ export interface TestBusOptions {
   trace?: boolean;
 }
 
+export interface ConnectAs {
+  readonly origin?: string;
+  readonly as?: Principal;
+}
+
 export interface TestBus {
   readonly clock: ManualClock;
   readonly engine: Engine;
   readonly store: MemoryStore;
-  /** Calls a function as an ordinary worker would. */
+  /** Calls a function with the operator's key. */
   call<I extends z.ZodType, O extends z.ZodType>(
     definition: FunctionDefinition<I, O>,
     payload: z.input<I>,
     options?: TriggerOptions,
   ): Promise<z.output<O>>;
   call<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
-  /** One more connection. With `origin`, the engine takes it for a browser. */
-  connect(name?: string, options?: { origin?: string }): Promise<Client>;
+  /**
+   * One more connection. With `origin`, the engine takes it for a browser. It is proven to be an entry that may claim and call everything
+   * and takes the agent's mark as a tool does; `as` makes it somebody else.
+   */
+  connect(name?: string, options?: ConnectAs): Promise<Client>;
+  /** The entries that there are; a test may add some. */
+  readonly entries: Map<string, EntryRights>;
   /** Lets everything run that needs no time. */
   settle(): Promise<void>;
   /**
@@ -65,6 +77,9 @@ export async function testBus(workers: readonly WorkerSpec[] = [], options: Test
   return bus;
 }
 
+/** The rights of who is not what a test is about. */
+const EVERYTHING: EntryRights = { provides: ["*"], calls: ["*"] };
+
 /** A running generation: what a crash takes down together. */
 interface Generation {
   readonly engine: Engine;
@@ -76,6 +91,7 @@ interface Generation {
 class Bench implements TestBus {
   readonly clock: ManualClock;
   store: MemoryStore;
+  readonly entries = new Map<string, EntryRights>();
   readonly #workers: readonly WorkerSpec[];
   readonly #config: EngineConfig;
   readonly #random;
@@ -104,11 +120,11 @@ class Bench implements TestBus {
 
   async boot(): Promise<void> {
     const deps = { clock: this.clock, random: this.#random, store: this.store, log: this.#log };
-    const engine = createEngine({ config: this.#config, deps, builtins: defaultBuiltins(this.#config) });
+    const engine = createEngine({ config: this.#config, deps, builtins: defaultBuiltins(this.#config), entries: this.entries });
     const generation: Generation = { engine, clients: [], stops: [], alive: true };
     this.#generation = generation;
     await engine.start();
-    this.#driver ??= await this.connect("test");
+    this.#driver ??= await this.connect("test", { as: { kind: "operator", name: "test" } });
     for (const spec of this.#workers) await this.#startWorker(generation, spec);
     await settle();
   }
@@ -119,12 +135,20 @@ class Bench implements TestBus {
     return this.#driver.trigger<never>(function_id, payload, options);
   }
 
-  async connect(name = "guest", options: { origin?: string } = {}): Promise<Client> {
-    const dialer = linkedDialer(() => this.#generation?.engine, options);
+  async connect(name = "guest", options: ConnectAs = {}): Promise<Client> {
+    const { origin, as = this.#guest() } = options;
+    const meta = { principal: as, ...(origin === undefined ? {} : { origin }) };
+    const dialer = linkedDialer(() => this.#generation?.engine, meta);
     const client = connect({ dialer, clock: this.clock, random: this.#random, log: this.#log, name, announce: true });
     this.#guests.push(client);
     await settle();
     return client;
+  }
+
+  #guest(): Principal {
+    const name = `guest-${this.#guests.length}`;
+    this.entries.set(name, { ...EVERYTHING, control: false });
+    return { kind: "entry", name };
   }
 
   settle(): Promise<void> {
@@ -170,7 +194,9 @@ class Bench implements TestBus {
   async #startWorker(generation: Generation, spec: WorkerSpec): Promise<void> {
     const { worker, config } = "worker" in spec ? spec : { worker: spec, config: undefined };
     // After a crash, what is left of a killed worker must not come back and act beside its successor.
-    const dialer = linkedDialer(() => (generation.alive ? generation.engine : undefined));
+    if (!this.entries.has(worker.name)) this.entries.set(worker.name, EVERYTHING);
+    const principal = { kind: "entry", name: worker.name } as const;
+    const dialer = linkedDialer(() => (generation.alive ? generation.engine : undefined), { principal });
     const common = { clock: this.clock, random: this.#random, log: this.#log };
     const spans = this.#trace ? new LightSpans({ ...common, dialer, service: worker.name }) : undefined;
     const iii = connect({ ...common, dialer, name: worker.name, spans });

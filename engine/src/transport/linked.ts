@@ -1,7 +1,7 @@
 // A wire inside one process: two ends that carry whole messages in order, asynchronously, with backpressure.
 import type { Dialer, Wire, WireHandlers } from "@iii/sdk";
 import type { Engine } from "../engine.ts";
-import type { WireMeta } from "../shell/bus.ts";
+import type { WireMeta } from "../shell/wires.ts";
 
 interface Message {
   readonly data: Uint8Array;

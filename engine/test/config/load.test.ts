@@ -175,7 +175,7 @@ workers:
     'config.yaml:5:15 workers[0].config.pth: unknown key; did you mean "path"?',
     "config.yaml:5:29 workers[0].config.path: must be a text, not a number",
     'config.yaml:5:42 workers[0].config.limits.byte: unknown key; did you mean "bytes"?',
-    "config.yaml:7:5 workers[1].rooot: unknown key; known keys: name, enabled, config, isolate, path, package, command, external, env, restart",
+    "config.yaml:7:5 workers[1].rooot: unknown key; known keys: name, enabled, config, isolate, path, package, command, external, env, provides, calls, restart",
     "config.yaml:9:11 workers[2].path: there is no folder ./missing",
     "config.yaml:10:11 workers[3].name: 'shell' is named twice; one entry per worker",
     "config.yaml:11:11 workers[4].name: there is no bundled worker 'polizy'; did you mean \"policy\"?",

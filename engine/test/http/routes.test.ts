@@ -5,6 +5,7 @@ import { createRoutes } from "../../src/builtin/http/routes.ts";
 const route = (id: string, api_path: string, http_method = "GET") => ({
   id,
   function_id: id,
+  by: { kind: "none", name: "" } as const,
   config: HttpTrigger.parse({ api_path, http_method }),
 });
 

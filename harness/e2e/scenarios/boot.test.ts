@@ -51,7 +51,7 @@ test("killing the engine ends everything that it had started; a new one continue
 
 test("a worker of its own is restarted alone, stopped, and started again", async () => {
   await using stack = await startStack();
-  const env = { III_URL: stack.url };
+  const env = stack.cliEnv;
   const pid = await stack.pid("shell");
   await stack.kill9("shell");
   // The engine hears of the death a moment after the kernel; until then the stack looks ready.
@@ -88,11 +88,11 @@ test("an edit of config.yaml is announced, and applied by restart: the worker mo
   expect(stack.output().stderr).toMatch(
     /config\.yaml:\d+:\d+ workers\[\d+\]\.name: there is no bundled worker 'policie'; did you mean "policy"\?/,
   );
-  const refused = await iii(["worker", "restart", "policy"], { III_URL: stack.url });
+  const refused = await iii(["worker", "restart", "policy"], stack.cliEnv);
   expect(refused.code).toBe(6);
   writeFileSync(file, shipped.replace("- name: session\n", "- name: session\n    isolate: true\n"));
   await until("the announcement", () => stack.output().stderr.includes("changed and is valid") || undefined);
-  const moved = await iii(["worker", "restart", "session", "--json"], { III_URL: stack.url });
+  const moved = await iii(["worker", "restart", "session", "--json"], stack.cliEnv);
   expect(JSON.parse(moved.stdout)).toMatchObject({ state: "ready", source: "isolated" });
   expect(await stack.pid("session")).not.toBe(await stack.pid("host"));
 });
@@ -130,7 +130,7 @@ test("the command line finds no engine, no function and no such flag: three diff
   const nobody = await iii(["worker", "list"], { III_URL: "ws://127.0.0.1:9" });
   expect([nobody.code, nobody.stdout]).toEqual([3, ""]);
   await using stack = await startStack();
-  const env = { III_URL: stack.url };
+  const env = stack.cliEnv;
   expect((await iii(["trigger", "no::such"], env)).code).toBe(4);
   expect((await iii(["worker", "list", "--jsn"], env)).code).toBe(2);
   expect((await iii(["wroker"], env)).code).toBe(2);

@@ -54,7 +54,7 @@ test.each<[string, (browser: ConsolePage, at: { x: number; y: number }) => Promi
     },
   ],
 ])("U1 %s at one place decides one call", async (_title, act) => {
-  await using browser = await openConsole(stack.httpUrl, "/new", { hasTouch: true });
+  await using browser = await openConsole(stack.httpUrl, `/new${stack.pageKey}`, { hasTouch: true });
   const { page } = browser;
   const session_id = await threeCards(browser);
   await decide(browser, async () => {
@@ -68,7 +68,7 @@ test.each<[string, (browser: ConsolePage, at: { x: number; y: number }) => Promi
 });
 
 test("U18 after a decision the focus goes to the next card, after the last one to the message box", async () => {
-  await using browser = await openConsole(stack.httpUrl, "/new");
+  await using browser = await openConsole(stack.httpUrl, `/new${stack.pageKey}`);
   const { page } = browser;
   await page.locator("#message:focus").waitFor();
   await threeCards(browser);
@@ -88,7 +88,7 @@ test("U18 after a decision the focus goes to the next card, after the last one t
 
 test("K12.1 a socket that dies in silence is noticed, the page dials again, and the turn's end is shown", async () => {
   await using proxy = await quietProxy(stack.httpUrl);
-  await using browser = await openConsole(proxy.url, "/new");
+  await using browser = await openConsole(proxy.url, `/new${stack.pageKey}`);
   const { page } = browser;
   await say(page, "slow 3000 one two three four");
   await page.locator('[data-streaming="true"]').getByText("one").waitFor();
@@ -102,7 +102,7 @@ test("K12.1 a socket that dies in silence is noticed, the page dials again, and 
 
 test("K12.1 a page that wakes up asks at once; while the engine is gone nothing is said to run", async () => {
   await using proxy = await quietProxy(stack.httpUrl);
-  await using browser = await openConsole(proxy.url, "/new");
+  await using browser = await openConsole(proxy.url, `/new${stack.pageKey}`);
   const { page } = browser;
   await say(page, "slow 60000 one two three four");
   await page.locator('[data-streaming="true"]').getByText("one").waitFor();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-const open = (): Promise<ConsolePage> => openConsole(stack.httpUrl, "/new");
+const open = (): Promise<ConsolePage> => openConsole(stack.httpUrl, `/new${stack.pageKey}`);
 const STREAMING = '[data-streaming="true"]';
 const WORDS = "one two three four five six seven eight nine ten";
 

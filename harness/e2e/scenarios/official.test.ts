@@ -11,8 +11,8 @@ afterEach(async () => {
   for (const client of clients.splice(0)) await client.shutdown();
 });
 
-function official(stack: Stack) {
-  const iii = registerWorker(stack.url, { workerName: "official-client" });
+function official(stack: Stack, url = stack.url) {
+  const iii = registerWorker(url, { workerName: "official-client" });
   clients.push(iii);
   return iii;
 }
@@ -36,7 +36,7 @@ test("A13 a function of the official SDK is called after approval; its client st
   });
   expect(posted.status_code).toBe(200);
   const [held] = await parked(stack, "s1");
-  const answer = await iii.trigger({
+  const answer = await official(stack, stack.keyUrl).trigger({
     function_id: "approval::resolve",
     payload: { session_id: "s1", function_call_id: held?.function_call_id, decision: "allow" },
   });

@@ -207,7 +207,7 @@ describe("a policy", () => {
     ["an error", undefined],
     ["nothing, ever", ""],
   ])("that answers %s: the call is refused as gate_unavailable, and does not run", async (name, answer) => {
-    using socket = await rawSocket(stack.url);
+    using socket = await rawSocket(await stack.urlOf("policy"));
     socket.ws.on("message", (data) => {
       const { type, invocation_id } = JSON.parse(String(data)) as { type: string; invocation_id: string };
       if (type !== "invokefunction" || answer === "") return;

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => stack?.[Symbol.asyncDispose]());
 
 const HUMAN_ONLY = /^(approval|policy|auth|run|turn|budget|worker|ui)::|^(configuration::set|harness::trigger|http::static)$/;
-const READS = new Set(["approval::list_pending", "worker::list"]);
+const READS = new Set(["approval::list_pending", "worker::list", "turn::get_state"]);
 /** Not served by this version, and refused all the same: the id alone decides. */
 const UNSERVED = [
   "approval::set_mode",
@@ -271,7 +271,7 @@ describe("an agent's call", () => {
     }
     tool.send(JSON.stringify({ type: "invocationresult", invocation_id, function_id: "raw::tool", result: "done" }));
     await ended(stack, "raw");
-    expect(await tool.call("approval::resolve", approve.payload)).toMatchObject({ result: { ok: false, error: "not_pending" } });
+    expect(await tool.call("approval::resolve", approve.payload)).toMatchObject({ error: { code: "FORBIDDEN" } });
   });
 });
 

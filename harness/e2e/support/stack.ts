@@ -29,9 +29,18 @@ export type Which = "engine" | "host" | (string & {});
 export interface Stack extends AsyncDisposable {
   /** Holds config.yaml, iii-permissions.yaml, `data/`, `home/` and `workspace/`. */
   readonly folder: string;
+  /** Without a token: whoever dials it has proven nothing. */
   readonly url: string;
+  /** With the operator's key. */
+  readonly keyUrl: string;
+  /** With a token of this entry of config.yaml. */
+  urlOf(name: string): Promise<string>;
   readonly httpUrl: string;
-  /** A connection to the bus that is closed with the stack. */
+  /** Opens the page as the operator: `#key=…` behind its address. */
+  readonly pageKey: string;
+  /** What the command line needs to find this stack and its operator's key. */
+  readonly cliEnv: Record<string, string>;
+  /** A connection to the bus with the operator's key; closed with the stack. */
   readonly iii: Iii;
   trigger<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T>;
   health(): Promise<{ status: number; body: Health }>;
@@ -156,11 +165,15 @@ interface RunFile {
   pid: number;
   url: string;
   http_url: string;
+  page_key: string;
 }
 
 class RealStack implements Stack {
   readonly folder: string;
   readonly url: string;
+  readonly keyUrl: string;
+  readonly pageKey: string;
+  readonly cliEnv: Record<string, string>;
   readonly httpUrl: string;
   readonly iii: Iii;
   readonly #child: ChildProcess;
@@ -171,14 +184,22 @@ class RealStack implements Stack {
     this.folder = folder;
     this.url = run.url;
     this.httpUrl = run.http_url;
+    this.pageKey = `#key=${run.page_key}`;
+    this.cliEnv = { III_URL: run.url, III_DATA_DIR: join(folder, "data") };
     this.#child = child;
     this.#text = text;
     this.#options = options;
-    this.iii = connect({ dialer: wsDialer(run.url), name: "test" });
+    this.keyUrl = `${run.url}/as/${readFileSync(join(folder, "data/operator.key"), "utf8").trim()}`;
+    this.iii = connect({ dialer: wsDialer(this.keyUrl), name: "test" });
   }
 
   trigger<T = unknown>(function_id: string, payload?: unknown, options?: TriggerOptions): Promise<T> {
     return this.iii.trigger<T>(function_id, payload, options);
+  }
+
+  async urlOf(name: string): Promise<string> {
+    const { token } = await this.trigger<{ token: string }>("worker::token", { name });
+    return `${this.url}/as/${token}`;
   }
 
   async health(): Promise<{ status: number; body: Health }> {

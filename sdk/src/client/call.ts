@@ -71,10 +71,19 @@ export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCa
  * On another connection, or after its handler has answered, a call is no parent any more. The agent's mark is said in any case:
  * after a reconnect the engine does not know the parent, and must not take the call for the worker's own.
  */
-function lineage(request: TriggerRequest, scope: CallScope | undefined, owner: object): { parent?: string; origin?: "agent" } {
+function lineage(
+  request: TriggerRequest,
+  scope: CallScope | undefined,
+  owner: object,
+): { parent?: string; origin?: "agent"; session_id?: string } {
   const nested = scope !== undefined && scope.owner === owner && scope.running && scope.invocation_id !== "";
   const marked = request.origin === "agent" || scope?.origin === "agent";
-  return { ...(nested ? { parent: scope.invocation_id } : {}), ...(marked ? { origin: "agent" } : {}) };
+  const { session_id } = request;
+  return {
+    ...(nested ? { parent: scope.invocation_id } : {}),
+    ...(marked ? { origin: "agent" } : {}),
+    ...(session_id === undefined ? {} : { session_id }),
+  };
 }
 
 /** What a handler hands on is the same for all of its calls. */

@@ -15,6 +15,8 @@ export interface TriggerOptions {
   signal?: AbortSignal;
   /** Marks the call as made for an agent. Lowers rights; cannot be undone by anyone on the way. */
   origin?: "agent";
+  /** The session that a call marked as made for an agent belongs to. Believed of whoever runs the turns. */
+  session_id?: string;
   /** Trace context to run under, instead of the ambient one. */
   traceparent?: string;
   /** Baggage to add to the ambient one. */

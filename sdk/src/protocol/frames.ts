@@ -9,12 +9,22 @@ export type Origin = "agent" | "worker" | "browser" | "engine";
  * Issued by the engine for the executor of a call (addition of ours). `deadline_ms` is wall-clock; `remaining_ms` is what was left when
  * the call was sent, for waits that a step of the clock must not move. `depth` counts nested calls.
  */
+/** Whom the engine knows: a person's key, the token of an entry of config.yaml, or nobody who proved anything. */
+export interface Principal {
+  readonly kind: "operator" | "entry" | "none";
+  readonly name: string;
+}
+
 export interface CallContext {
   caller: string;
   origin: Origin;
   deadline_ms: number | null;
   remaining_ms?: number | null;
   depth: number;
+  /** Who makes the call, or made the event or message that it serves. Older engines leave it out. */
+  principal?: Principal;
+  /** The session that the agent's mark carries. */
+  session_id?: string;
 }
 
 export type Action = { type: "void" } | { type: "enqueue"; queue: string; delay_ms?: number; dedupe_key?: string };
@@ -78,6 +88,8 @@ export interface InvokeFunctionFrame {
   parent?: string;
   /** Ours, caller to engine: a claim that can only lower rights. */
   origin?: "agent";
+  /** Ours, caller to engine: the session that a marked call is made for. Believed of whoever runs the turns. */
+  session_id?: string;
   /** Ours, engine to executor. */
   context?: CallContext;
   /** The payload. Kept last: the engine routes by the keys before it and copies its bytes through untouched. */

@@ -35,7 +35,7 @@ export const ResolveInput = z.object({
   reason: z.string().max(4_000).nullish(),
   /** The hash of what was shown: a decision about other arguments is refused. */
   args_sha256: z.string().optional(),
-  /** Who decides, for the record. Default: the calling connection. */
+  /** The user whom a worker decides for, as it claims; the record names the caller that the engine knows, and says that this is a claim. */
   by: z.string().min(1).max(256).optional(),
 });
 export type ResolveInput = z.infer<typeof ResolveInput>;

@@ -1,10 +1,11 @@
 // Settles parked calls by compare-and-set. Answers unions and never throws: a decision is a plan, not an accident.
 import { argsSha256 } from "@iii/contracts/args-hash";
 import { type Clock, issueText, type Logger, toBusError } from "@iii/sdk";
+import type { Principal } from "@iii/sdk/protocol";
 import type { PendingApproval, ResolveInput, ResolveResult } from "./contract.ts";
 import { ResolveInput as ResolveSchema } from "./contract.ts";
 import { Deadlines } from "./deadlines.ts";
-import { alreadyDecided, resolveRow } from "./resolve.ts";
+import { alreadyDecided, decidedBy, resolveRow } from "./resolve.ts";
 import type { Rows } from "./rows.ts";
 
 const MAX_ATTEMPTS = 5;
@@ -22,12 +23,12 @@ export class Gate {
     this.deadlines = new Deadlines(deps.clock);
   }
 
-  /** `caller` stands in the record when the request does not say who decides. */
-  async resolve(payload: unknown, caller: string): Promise<ResolveResult> {
+  /** `caller` is who the engine says it is, and stands in the record; a user whom the request names is a claim beside it. */
+  async resolve(payload: unknown, caller: Principal): Promise<ResolveResult> {
     const parsed = ResolveSchema.safeParse(payload);
     if (!parsed.success) return { ok: false, error: "invalid_payload", message: issueText(parsed.error) };
     try {
-      return await this.#settle(parsed.data, parsed.data.by ?? caller);
+      return await this.#settle(parsed.data, decidedBy(caller, parsed.data.by));
     } catch (thrown) {
       const { code, message } = toBusError(thrown);
       this.#log.error({ code, session_id: parsed.data.session_id }, "a decision was not acknowledged by the store");

@@ -21,7 +21,7 @@ export const worker = defineWorker({
   register(on, { iii, clock, log }) {
     const gate = new Gate({ rows: stateRows(iii, log), clock, log });
     // Raw, because bad input is one of its answers and not an error of the call.
-    on(resolveApproval, (payload, call) => gate.resolve(payload, call.context?.caller ?? "unknown"), { raw: true });
+    on(resolveApproval, (payload, call) => gate.resolve(payload, call.context?.principal ?? { kind: "none", name: "" }), { raw: true });
     on(listPending, ({ session_id }) => gate.pending(session_id));
     on(onRow, ({ event_type, key, new_value }) => {
       const row = ApprovalRow.safeParse(new_value);

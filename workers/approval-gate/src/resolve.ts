@@ -1,4 +1,5 @@
 // What a decision does to a row. Pure: the row and the time come in, the answer and the row to write go out.
+import type { Principal } from "@iii/sdk/protocol";
 import type { ApprovalRow, DecisionRecord, ResolveInput, ResolveResult } from "./contract.ts";
 
 export type Resolution =
@@ -33,4 +34,10 @@ export function alreadyDecided(first: DecisionRecord): ResolveResult {
 
 function refuse(error: "not_pending" | "args_changed", message: string): Resolution {
   return { kind: "answer", answer: { ok: false, error, message } };
+}
+
+/** Who decided, for the record: what the engine knows of the caller, and the user that it claims, said to be a claim. */
+export function decidedBy({ kind, name }: Principal, claimed: string | undefined): string {
+  const known = kind === "none" ? "an unproven client" : kind === "operator" ? name : `worker ${name}`;
+  return claimed === undefined ? known : `${known} (claims: ${claimed})`;
 }

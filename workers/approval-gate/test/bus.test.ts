@@ -33,7 +33,7 @@ test("a decision is stored with who made it, and the second one gets the first",
     status: "decided",
     decision: "allow",
     reason: null,
-    by: "ann",
+    by: "test (claims: ann)",
   });
   expect(await bus.call(resolveApproval, { ...ask, decision: "deny" })).toMatchObject({
     error: "already_decided",
@@ -66,12 +66,16 @@ test("arguments changed in the store, expiry and bad input are answers", async (
     error: "invalid_payload",
   });
 });
-test("an agent cannot decide, but may look", async () => {
+test("an agent cannot decide, but may look at its own session", async () => {
   await using bus = await testBus([worker]);
   await park(bus);
   const ask = { session_id: "s", function_call_id: "c", decision: "allow" };
   await expect(bus.call("approval::resolve", ask, { origin: "agent" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-  expect(await bus.call("approval::list_pending", {}, { origin: "agent" })).toHaveLength(1);
+  const own = { origin: "agent", session_id: "s" } as const;
+  expect(await bus.call("approval::list_pending", { session_id: "s" }, own)).toHaveLength(1);
+  for (const input of [{}, { session_id: "other" }])
+    await expect(bus.call("approval::list_pending", input, own)).rejects.toMatchObject({ code: "FORBIDDEN" });
+  await expect(bus.call("approval::list_pending", { session_id: "s" }, { origin: "agent" })).rejects.toMatchObject({ code: "FORBIDDEN" });
 });
 
 const row = (session_id: string, function_call_id: string, clock: { now(): number }) => {
@@ -94,7 +98,7 @@ test("K14.4 after a restart of the gate, and of everything, a second decision st
   await bus.crash();
   expect(await bus.call(resolveApproval, { ...ask, decision: "allow" })).toMatchObject({
     error: "already_decided",
-    first: { decision: "deny", reason: "no", by: "ann" },
+    first: { decision: "deny", reason: "no", by: "test (claims: ann)" },
   });
   expect(await bus.call(resolveApproval, { ...ask, function_call_id: "never", decision: "allow" })).toMatchObject({ error: "not_pending" });
 });

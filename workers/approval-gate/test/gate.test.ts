@@ -10,6 +10,8 @@ import type { Rows } from "../src/rows.ts";
 
 const call = { session_id: "s", function_call_id: "c", function_id: "shell::exec", args: { command: "ls", n: [1, { b: 1, a: 2 }] } };
 const pending = ApprovalRow.parse({ ...call, status: "pending", args_sha256: argsSha256(call), requested_at: 1, expires_at: 1_000 });
+const a = { kind: "operator", name: "ann" } as const;
+const b = { kind: "entry", name: "bob" } as const;
 const decided = ApprovalRow.parse({ ...pending, status: "decided", decision: "deny", reason: "no", by: "ann", decided_at: 5 });
 const ask = { session_id: "s", function_call_id: "c", decision: "allow" } as const;
 
@@ -82,15 +84,15 @@ describe("the gate", () => {
   }
   test("of two decisions at once exactly one stands, and the other gets it", async () => {
     const { gate } = setup();
-    const answers = await Promise.all([gate.resolve(ask, "a"), gate.resolve({ ...ask, decision: "deny" }, "b")]);
+    const answers = await Promise.all([gate.resolve(ask, a), gate.resolve({ ...ask, decision: "deny" }, b)]);
     expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
     expect(answers.find((answer) => !answer.ok)).toMatchObject({ error: "already_decided" });
   });
   test("a second decision after the first was consumed still gets the first", async () => {
     const { gate, memory } = setup();
-    await gate.resolve({ ...ask, by: "ann" }, "a");
+    await gate.resolve(ask, a);
     memory.consume();
-    expect(await gate.resolve({ ...ask, decision: "deny" }, "b")).toMatchObject({
+    expect(await gate.resolve({ ...ask, decision: "deny" }, b)).toMatchObject({
       error: "already_decided",
       first: { decision: "allow", by: "ann" },
     });
@@ -102,14 +104,14 @@ describe("the gate", () => {
     ["no object", 7],
     ["nothing", undefined],
   ])("%s is invalid_payload, not an exception", async (_title, payload) => {
-    expect(await setup().gate.resolve(payload, "a")).toMatchObject({ ok: false, error: "invalid_payload", message: expect.any(String) });
+    expect(await setup().gate.resolve(payload, a)).toMatchObject({ ok: false, error: "invalid_payload", message: expect.any(String) });
   });
   test("a store that fails leaves the call pending and says so", async () => {
     const { gate, memory } = setup();
     memory.fail = new BusError("store_unavailable", "disk");
-    expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "resume_failed" });
+    expect(await gate.resolve(ask, a)).toMatchObject({ ok: false, error: "resume_failed" });
     delete memory.fail;
-    expect(await gate.resolve(ask, "a")).toEqual({ ok: true });
+    expect(await gate.resolve(ask, a)).toEqual({ ok: true });
   });
   test("a decision whose acknowledgement got lost is not called lost, and stands when it is sent again", async () => {
     const { gate, memory } = setup();
@@ -118,9 +120,9 @@ describe("the gate", () => {
       await replace.call(memory, row, rev);
       throw new BusError("disconnected", "the engine died");
     };
-    const answer = await gate.resolve({ ...ask, by: "ann" }, "a");
+    const answer = await gate.resolve(ask, a);
     expect(answer).toMatchObject({ ok: false, error: "resume_failed", message: expect.stringContaining("not known") });
-    expect(await gate.resolve({ ...ask, by: "ann" }, "a")).toMatchObject({
+    expect(await gate.resolve(ask, a)).toMatchObject({
       error: "already_decided",
       first: { decision: "allow", by: "ann" },
     });
@@ -136,7 +138,7 @@ describe("the gate", () => {
     const { gate, clock } = setup();
     await gate.pending(undefined);
     await clock.advance(500);
-    expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending", message: expect.stringContaining("expired") });
+    expect(await gate.resolve(ask, a)).toMatchObject({ ok: false, error: "not_pending", message: expect.stringContaining("expired") });
   });
   test.each([-3, -1, 1, 2, 24])("K8.1, K8.2 a clock that steps by %i hours neither expires a call nor keeps it alive", async (hours) => {
     const { gate, clock } = setup();
@@ -147,7 +149,7 @@ describe("the gate", () => {
     expect(await gate.pending("s")).toMatchObject([{ remaining_ms: 300 }]);
     await clock.advance(300);
     expect(await gate.pending("s")).toEqual([]);
-    expect(await gate.resolve(ask, "a")).toMatchObject({ ok: false, error: "not_pending" });
+    expect(await gate.resolve(ask, a)).toMatchObject({ ok: false, error: "not_pending" });
   });
   test("K8.1 a row that is met after the clock stepped back has no more time than it was given", async () => {
     const { gate, clock } = setup();

@@ -1,9 +1,9 @@
 // The rules table and its properties, against a second matcher written in the plainest way.
 
+import { isClosedToAgents } from "@iii/engine/contract";
 import { compileGlob } from "@iii/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isHumanOnly } from "../src/human-only.ts";
 import { compileRules, decide, MAX_MATCHED_LENGTH, type RuleSource } from "../src/rules.ts";
 
 function rule(text: string, args: Record<string, { equals?: unknown; matches?: string }> = {}): RuleSource {
@@ -103,7 +103,8 @@ describe("ids for people only", () => {
     ["policy::check_permissions", true],
     ["auth::get_token", true],
     ["run::start", true],
-    ["turn::get_state", true],
+    ["turn::step", true],
+    ["turn::get_state", false],
     ["budget::update", true],
     ["budget::get", false],
     ["worker::stop", true],
@@ -113,7 +114,7 @@ describe("ids for people only", () => {
     ["ui::subscribe", true],
     ["Approval::resolve", false],
     ["shell::exec", false],
-  ])("%s: %s", (id, expected) => expect(isHumanOnly(id)).toBe(expected));
+  ])("%s: %s", (id, expected) => expect(isClosedToAgents(id)).toBe(expected));
 });
 
 const piece = fc.constantFrom("a", "b", "::", "*", ".", "ab", "\n");

@@ -42,9 +42,9 @@ export class Available {
   }
 
   /** Never rejects. */
-  async #tell({ function_id, metadata }: Binding, payload: unknown): Promise<void> {
+  async #tell({ function_id, metadata, principal: by }: Binding, payload: unknown): Promise<void> {
     try {
-      await this.#host.invoke({ function_id, payload, metadata });
+      await this.#host.invoke({ function_id, payload, metadata, by });
     } catch (thrown) {
       this.#host.log.debug({ function_id, code: toBusError(thrown).code }, "a function that waits for changes failed");
     }

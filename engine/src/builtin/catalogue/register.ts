@@ -2,7 +2,7 @@
 import { BusError } from "@iii/sdk";
 import { z } from "zod";
 import { printable } from "../../core/bounds.ts";
-import type { Builtin, EngineHost } from "../../ports/host.ts";
+import { type Builtin, type EngineHost, NOBODY } from "../../ports/host.ts";
 import type { Announcement } from "../../ports/registry.ts";
 import { Available } from "./available.ts";
 import * as c from "./contract.ts";
@@ -180,8 +180,9 @@ function installWorkers(host: EngineHost, started_at: number): void {
 
 function installBindings(host: EngineHost): void {
   const { registry } = host;
-  host.handle(OWNER, c.registerTrigger, ({ trigger_type, function_id, config = null, metadata }) => {
-    const { id } = registry.bind({ trigger_type, function_id, config, metadata });
+  host.handle(OWNER, c.registerTrigger, ({ trigger_type, function_id, config = null, metadata }, { context }) => {
+    const principal = context.principal ?? NOBODY;
+    const { id } = registry.bind({ trigger_type, function_id, config, metadata, principal });
     return { id };
   });
   host.handle(OWNER, c.unregisterTrigger, ({ id }, call) => ({ removed: registry.unbind(id, call.caller.worker_id) }));

@@ -1,14 +1,18 @@
 // One request and the function that answers it: by what it returns, or by what it writes to the `response` channel. Decided once.
 import { type BusError, type Timer, toBusError } from "@iii/sdk";
+import type { Principal } from "@iii/sdk/protocol";
 import type { EngineHost } from "../../ports/host.ts";
 import type { HttpRequest, HttpResponse } from "./port.ts";
 import { type Pieces, RequestBody } from "./request-body.ts";
 import { fromError, fromReturn } from "./respond.ts";
 import { ResponseBody } from "./response-body.ts";
 
+/** What the calls for one request carry: its trace, who sent it, and who bound its route. */
 export interface Trace {
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
+  readonly principal: Principal | undefined;
+  readonly by: Principal;
 }
 
 export interface ExchangeOptions {

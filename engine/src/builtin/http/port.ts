@@ -1,10 +1,13 @@
 // The port between the HTTP listener and what answers: plain values, no sockets.
+import type { Principal } from "@iii/sdk/protocol";
 
 export interface HttpRequest {
   readonly method: string;
   /** As it stands in the request line, without the query, not decoded. */
   readonly path: string;
   readonly query: string;
+  /** Who sent it, as far as a token says so. */
+  readonly principal?: Principal | undefined;
   /** Lower-case names; repeats joined as Node joins them. */
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body. @throws BusError `payload_too_large` as soon as it is longer than `limit`. */

@@ -148,7 +148,13 @@ async function answerRoute(host: EngineHost, settings: Settings, request: HttpRe
     attributes: { "http.request.method": request.method, "http.route": route },
   });
   try {
-    const { response, over } = await run({ host, settings, request, match, trace: { traceparent: span.traceparent, baggage } });
+    const { response, over } = await run({
+      host,
+      settings,
+      request,
+      match,
+      trace: { traceparent: span.traceparent, baggage, principal: request.principal, by: match.route.by },
+    });
     if (over === undefined) span.end();
     else void over.then((error) => span.end(error));
     return response;
@@ -165,7 +171,8 @@ function bindRoutes(host: EngineHost, routes: ReturnType<typeof createRoutes>): 
     description: "Runs a function for HTTP requests to a path",
     owner: OWNER,
     config: HttpTrigger,
-    bind: (binding: Binding) => routes.add({ id: binding.id, function_id: binding.function_id, config: HttpTrigger.parse(binding.config) }),
+    bind: (binding: Binding) =>
+      routes.add({ id: binding.id, function_id: binding.function_id, by: binding.principal, config: HttpTrigger.parse(binding.config) }),
     unbind: (binding) => routes.remove(binding.id),
   });
 }

@@ -1,6 +1,6 @@
 // publish/subscribe: a topic's live subscribers, each called once without waiting. Nothing is stored or repeated.
 import { BusError, toBusError } from "@iii/sdk";
-import type { CallContext } from "@iii/sdk/protocol";
+import type { CallContext, Principal } from "@iii/sdk/protocol";
 import type { Binding, Builtin, EngineHost } from "../../ports/host.ts";
 import { checkDepth } from "../depth.ts";
 import { publish, SubscribeTriggerConfig } from "./contract.ts";
@@ -11,6 +11,8 @@ export interface PublishCause {
   readonly baggage: string | undefined;
   readonly origin: CallContext["origin"];
   readonly depth: number;
+  readonly principal?: Principal | undefined;
+  readonly session?: string | undefined;
 }
 
 /** How other built-ins publish. */
@@ -23,13 +25,18 @@ interface Subscriber {
   readonly condition: string | undefined;
 }
 
+function whose({ origin, depth, principal, session_id }: CallContext): Pick<PublishCause, "origin" | "depth" | "principal" | "session"> {
+  return { origin, depth, principal, session: session_id };
+}
+
 export function pubsubBuiltin(): Builtin & PubSub {
   const topics = new Map<string, Map<string, Subscriber>>();
   let host: EngineHost | undefined;
 
   const deliver = async (to: Subscriber, data: unknown, cause: PublishCause): Promise<void> => {
-    const { traceparent, baggage, origin } = cause;
-    const about = { payload: data, traceparent, baggage, origin, depth: cause.depth + 1 };
+    const { traceparent, baggage, origin, principal, session } = cause;
+    const by = to.binding.principal;
+    const about = { payload: data, traceparent, baggage, origin, principal, session, by, depth: cause.depth + 1 };
     try {
       if (to.condition !== undefined && (await host?.invoke({ ...about, function_id: to.condition })) === false) return;
       await host?.invoke({ ...about, function_id: to.binding.function_id });
@@ -51,7 +58,7 @@ export function pubsubBuiltin(): Builtin & PubSub {
       engine.handle("iii-pubsub", publish, ({ topic, data }, { context, traceparent, baggage }) => {
         if (topic === "") throw new BusError("topic_not_set", "'topic' must not be empty");
         checkDepth(data, "the published value");
-        publishTo(topic, data ?? null, { traceparent, baggage, origin: context.origin, depth: context.depth });
+        publishTo(topic, data ?? null, { traceparent, baggage, ...whose(context) });
         return undefined;
       });
       engine.triggerType({

@@ -1,5 +1,5 @@
 // What a piece of stored work, or a trigger's event, remembers of the call that made it.
-import type { CallContext } from "@iii/sdk/protocol";
+import type { CallContext, Principal } from "@iii/sdk/protocol";
 import type { BuiltinCall } from "../../ports/host.ts";
 
 export interface Cause {
@@ -9,6 +9,10 @@ export interface Cause {
   readonly baggage: string | undefined;
   readonly origin: CallContext["origin"];
   readonly depth: number;
+  /** Whose call it was; absent in work that was stored before there were principals. */
+  readonly principal?: Principal | undefined;
+  /** The session of the agent's mark. */
+  readonly session?: string | undefined;
 }
 
 const HIDDEN_BAGGAGE = /^\s*iii\.tag\.(?:kind|display_name|hidden)\s*=/;
@@ -26,5 +30,7 @@ export function causeOf(call: BuiltinCall): Cause {
     baggage: queuedBaggage(call.baggage),
     origin: call.context.origin,
     depth: call.context.depth,
+    principal: call.context.principal,
+    session: call.context.session_id,
   };
 }

@@ -94,10 +94,21 @@ export class TriggerDelivery {
 
   /** The condition's verdict: only `false` skips; nothing of the lane overtakes the question. */
   async #ask(lane: LaneState, condition: string, event: TriggerEvent, traceparent: string | undefined): Promise<boolean> {
-    const { baggage, origin, depth } = event.cause;
+    const { baggage, origin, depth, principal, session } = event.cause;
+    const by = event.binding.principal;
     lane.asking = true;
     try {
-      const call = { function_id: condition, payload: event.payload, traceparent, baggage, origin, depth: depth + 1 };
+      const call = {
+        function_id: condition,
+        payload: event.payload,
+        traceparent,
+        baggage,
+        origin,
+        principal,
+        session,
+        by,
+        depth: depth + 1,
+      };
       return (await this.#host.invoke(call)) !== false;
     } finally {
       lane.asking = false;
@@ -105,10 +116,11 @@ export class TriggerDelivery {
   }
 
   async #call(event: TriggerEvent, traceparent: string | undefined, tries: number): Promise<void> {
-    const { function_id, metadata } = event.binding;
-    const { baggage, origin, depth } = event.cause;
+    const { function_id, metadata, principal: by } = event.binding;
+    const { baggage, origin, depth, principal, session } = event.cause;
+    const about = { function_id, metadata, traceparent, baggage, origin, principal, session, by, depth: depth + 1 };
     try {
-      await this.#host.invoke({ function_id, payload: event.payload, metadata, traceparent, baggage, origin, depth: depth + 1 });
+      await this.#host.invoke({ ...about, payload: event.payload });
     } catch (thrown) {
       const lost = thrown instanceof Unanswered && thrown.code === "invocation_stopped";
       if (!lost || tries >= this.#rules.retries) throw thrown;

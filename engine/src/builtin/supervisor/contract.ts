@@ -55,3 +55,19 @@ export const workerRestart = defineFunction({
   input: Named,
   output: Changed,
 });
+export const workerToken = defineFunction({
+  id: "worker::token",
+  about: "Make a token for an entry of config.yaml, for a process that a person starts. It is told once; the engine keeps its hash.",
+  input: z.object({
+    name: z.string().min(1),
+    /** Known until it is revoked, also by later engines; else until this engine ends. */
+    keep: z.boolean().default(false),
+  }),
+  output: z.object({ token: z.string() }),
+});
+export const operatorAdd = defineFunction({
+  id: "engine::operators::add",
+  about: "Make a further key of an operator, under a name that decisions are recorded with.",
+  input: z.object({ name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/, "must be 1 to 64 letters, digits, spaces and . _ @ -") }),
+  output: z.object({ key: z.string() }),
+});

@@ -1,8 +1,8 @@
 // The supervisor as a built-in: worker::*, and the health of everything that config.yaml names.
 
-import type { Builtin, EngineHost } from "../../ports/host.ts";
+import type { Builtin, BuiltinCall, EngineHost } from "../../ports/host.ts";
 import type { HealthReport } from "../http/contract.ts";
-import { workerList, workerRestart, workerStart, workerStop } from "./contract.ts";
+import { operatorAdd, workerList, workerRestart, workerStart, workerStop, workerToken } from "./contract.ts";
 import type { Plan, PlanSource, ProcessSpec, Spawner } from "./port.ts";
 import { type Announced, Supervisor } from "./supervisor.ts";
 
@@ -43,6 +43,23 @@ function healthOf(host: EngineHost, supervisor: Supervisor): HealthReport {
   return { status, workers, waiting, failed, durability: host.store.durability };
 }
 
+/** Both say in the log who asked: a token is a right that somebody takes along. */
+function serveTokens(engine: EngineHost, supervisor: Supervisor): void {
+  const audit = (what: string, name: string, call: BuiltinCall): void =>
+    engine.log.warn({ name, by: call.context.principal }, `${what} '${name}' was issued to ${call.context.principal?.name ?? "nobody"}`);
+  engine.handle(OWNER, workerToken, async ({ name, keep }, call) => {
+    supervisor.need(name);
+    const token = await engine.tokens.issue({ kind: "entry", name }, keep);
+    audit("a token of entry", name, call);
+    return { token };
+  });
+  engine.handle(OWNER, operatorAdd, async ({ name }, call) => {
+    const key = await engine.tokens.issue({ kind: "operator", name }, true);
+    audit("a key of operator", name, call);
+    return { key };
+  });
+}
+
 export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin {
   let supervisor: Supervisor | undefined;
   let host: EngineHost | undefined;
@@ -58,6 +75,7 @@ export function supervisorBuiltin(options: SupervisorOptions): SupervisorBuiltin
       engine.handle(OWNER, workerStart, async ({ name }) => ({ worker: await own.start(name) }));
       engine.handle(OWNER, workerStop, async ({ name }) => ({ worker: await own.stop(name) }));
       engine.handle(OWNER, workerRestart, async ({ name }) => ({ worker: await own.restart(name) }));
+      serveTokens(engine, own);
       return { stop: () => own.stopAll() };
     },
     prepare: (spec, modules) => supervisor?.prepare(spec, modules),

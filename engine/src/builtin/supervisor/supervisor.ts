@@ -91,6 +91,11 @@ export class Supervisor {
     return this.#status(entry);
   }
 
+  /** @throws BusError `NOT_FOUND` when config.yaml names no such worker. */
+  need(name: string): void {
+    this.#need(name);
+  }
+
   #need(name: string): Entry {
     const entry = this.#entries.get(name);
     if (entry !== undefined) return entry;

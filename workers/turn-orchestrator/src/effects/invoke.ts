@@ -47,7 +47,7 @@ type Started = TurnCall & { phase: "started" | "probing" };
 async function dispatch(call: Started, record: TurnRecord, deps: Deps, signal: AbortSignal): Promise<Settled | "lost"> {
   const { function_id } = call;
   const metadata = { session_id: record.session_id, function_call_id: call.id, idempotency_key: idempotencyKey(record, call) };
-  const options = { origin: "agent" as const, timeout_ms: call.policy.timeout_ms, signal, metadata };
+  const options = { origin: "agent" as const, session_id: record.session_id, timeout_ms: call.policy.timeout_ms, signal, metadata };
   const answer = deps.iii
     .trigger(function_id, call.args ?? {}, options)
     .then(decodeAnswer, (thrown: unknown) => failure(call, thrown, signal.aborted ? abortReason(signal) : undefined));
@@ -100,7 +100,7 @@ export async function probe(
   const payload = { function_id, args, session_id, function_call_id: id, idempotency_key: idempotencyKey(place.record, call) };
   try {
     const answer = ProbeAnswer.safeParse(
-      await deps.iii.trigger(policy.probe, payload, { origin: "agent", timeout_ms: policy.timeout_ms, signal }),
+      await deps.iii.trigger(policy.probe, payload, { origin: "agent", session_id, timeout_ms: policy.timeout_ms, signal }),
     );
     if (!answer.success) return "unknown";
     if (!answer.data.happened) return "not_run";

@@ -32,7 +32,7 @@ export const targetOf = (spec: QueueSpec, message: Message): string => spec.func
 export async function perform({ host, running }: PerformDeps, spec: QueueSpec, delivery: Delivery): Promise<Outcome> {
   const { message } = delivery;
   const invocation_id = host.random.uuid();
-  const { traceparent, woken_by, baggage, origin, depth } = message.cause;
+  const { traceparent, woken_by, baggage, origin, depth, principal, session } = message.cause;
   const span = host.tracer.start(`fn_queue ${spec.name}`, {
     traceparent,
     baggage,
@@ -47,6 +47,9 @@ export async function perform({ host, running }: PerformDeps, spec: QueueSpec, d
     traceparent: span.traceparent === "" ? undefined : span.traceparent,
     baggage,
     origin,
+    session,
+    principal,
+    by: spec.by,
     depth,
     timeout_ms: 0,
     invocation_id,

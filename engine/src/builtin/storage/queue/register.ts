@@ -53,6 +53,7 @@ function serveEnqueue(host: EngineHost, { ledger, hub, topics }: Deps): void {
     const { queue, group } = hub.accepts(input.queue, input.data);
     const own = causeOf(call);
     const cause = {
+      ...own,
       traceparent: input.traceparent ?? own.traceparent,
       baggage: queuedBaggage(input.baggage) ?? own.baggage,
       // A mark can be added by what the caller says, never removed.

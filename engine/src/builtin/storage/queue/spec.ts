@@ -1,5 +1,7 @@
 // How a queue delivers, as it is configured and as it is kept.
 
+import type { Principal } from "@iii/sdk/protocol";
+
 /** How a queue delivers. `function_id`, `condition` and `metadata` are set for queues that belong to one subscriber. */
 export interface QueueSpec {
   readonly name: string;
@@ -17,4 +19,6 @@ export interface QueueSpec {
   readonly function_id?: string | undefined;
   readonly condition?: string | undefined;
   readonly metadata?: unknown;
+  /** Who bound the subscriber. */
+  readonly by?: Principal | undefined;
 }

@@ -7,6 +7,7 @@ import type { DeadMessage, Message } from "./message.ts";
 import type { QueueSpec } from "./spec.ts";
 
 const Time = z.number().nonnegative();
+const PrincipalRow = z.object({ kind: z.enum(["operator", "entry", "none"]), name: z.string() });
 const MessageRow = z.object({
   id: z.string().min(1),
   key: z.string(),
@@ -21,6 +22,8 @@ const MessageRow = z.object({
     baggage: z.string().optional(),
     origin: z.enum(["agent", "worker", "browser", "engine"]),
     depth: z.int().nonnegative(),
+    principal: PrincipalRow.optional(),
+    session: z.string().optional(),
   }),
   created_at: Time,
   due_at: Time,
@@ -40,6 +43,7 @@ const SpecRow = z.object({
   topic: z.string().optional(),
   function_id: z.string().optional(),
   condition: z.string().optional(),
+  by: PrincipalRow.optional(),
 });
 
 const shapeOf = (schema: z.ZodType) => (value: unknown) => {

@@ -27,7 +27,7 @@ const holdingSpec = (topic: string): QueueSpec => ({
   backoff_ms: 0,
 });
 
-function specOf(topic: string, { function_id }: Binding, { queue_config: own, condition_function_id }: Config): QueueSpec {
+function specOf(topic: string, { function_id, principal }: Binding, { queue_config: own, condition_function_id }: Config): QueueSpec {
   return {
     name: subscribed(topic, function_id),
     kind: "topic",
@@ -38,6 +38,7 @@ function specOf(topic: string, { function_id }: Binding, { queue_config: own, co
     backoff_ms: own?.backoffDelayMs ?? 1_000,
     function_id,
     condition: condition_function_id,
+    by: principal,
   };
 }
 

@@ -141,6 +141,7 @@ export class StateTriggers {
       function_id: binding.function_id,
       condition,
       metadata: binding.metadata ?? undefined,
+      by: binding.principal,
     });
     this.#index.put(queue.spec.name, { scope, key }, { type: "durable", queue });
     void batch.commit().catch(() => undefined);

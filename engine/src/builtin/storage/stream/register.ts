@@ -36,7 +36,12 @@ function custom(host: EngineHost, op: Op, input: { stream_name: string }, call: 
   const function_id = `stream::${op}(${input.stream_name})`;
   if (!host.isServed(function_id)) return undefined;
   const { traceparent, baggage, context } = call;
-  return host.invoke({ function_id, payload: input, traceparent, baggage, origin: context.origin, depth: context.depth + 1 });
+  return host.invoke({ function_id, payload: input, traceparent, baggage, ...onward(context) });
+}
+
+/** What the custom stream's worker is told of who asks. */
+function onward({ origin, depth, principal, session_id }: BuiltinCall["context"]) {
+  return { origin, depth: depth + 1, principal, session: session_id };
 }
 
 const field = (answer: unknown, name: string): unknown => {
