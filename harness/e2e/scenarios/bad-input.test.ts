@@ -53,8 +53,8 @@ describe("calls", () => {
   });
 
   test.each([
-    ["a worker's function", "run::start", { session_id: "s", provider: "scripted", model: 5 }, "invalid_payload", "'model'", "string"],
-    ["a built-in", "state::set", { scope: "s", key: 7 }, "deserialization_error", "'key'", "string"],
+    ["a worker's function", "run::start", { session_id: "s", provider: "scripted", model: 5 }, "invalid_payload", "'model'", "a text"],
+    ["a built-in", "state::set", { scope: "s", key: 7 }, "deserialization_error", "'key'", "a text"],
     [
       "a nested field",
       "run::start",
