@@ -6,11 +6,8 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const INSTALL = "node harness/bin/install.js all";
 
-function commandFor(name: string): string {
-  return existsSync(`${ROOT}workers/${name}/ui/vite.config.ts`)
-    ? `${INSTALL} && exec vite --config workers/${name}/ui/vite.config.ts workers/${name}/ui`
-    : `${INSTALL} && exec tsx watch --clear-screen=false workers/${name}/src/index.ts`;
-}
+/** The command asks the running engine for the token of that entry, and starts the watcher with it. */
+const commandFor = (name: string): string => `${INSTALL} && exec node harness/bin/iii.js dev ${name}`;
 
 /** The scripts that the folders ask for. */
 export function devScripts(): Record<string, string> {

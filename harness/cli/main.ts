@@ -5,6 +5,7 @@ import { configPath } from "../boot/config-file.ts";
 import { VERSION } from "../boot/version.ts";
 import { decide, pendingApprovals, pick } from "./approvals.ts";
 import { engineUrl, withEngine } from "./connection.ts";
+import { addOperator, keyedLink, printToken, watch } from "./identity.ts";
 import { createOutput, type Output, table } from "./output.ts";
 import { readPayload, readTimeout } from "./payload.ts";
 import { callByName } from "./trigger.ts";
@@ -72,6 +73,37 @@ for (const verb of ["start", "stop", "restart"] as const) {
     .argument("<name>")
     .action(async (name: string) => workerCommand(url(), output(), verb, name));
 }
+
+worker
+  .command("token")
+  .description("make a token for an entry of config.yaml, for a process that you start yourself")
+  .argument("<name>")
+  .action(async (name: string) => printToken(url(), output(), name));
+
+program
+  .command("operator")
+  .description("keys of people")
+  .command("add")
+  .description("make a further key; it is told once")
+  .argument("<name>")
+  .action(async (name: string) => addOperator(url(), output(), name));
+
+program
+  .command("open")
+  .description("print the page's address with its key")
+  .argument("[path]", "where in the page", "/")
+  .action((path: string) => {
+    const link = keyedLink(process.env, path);
+    output().data({ url: link }, () => link);
+  });
+
+program
+  .command("dev")
+  .description("run one worker of workers/ in watch mode against the running engine")
+  .argument("<name>")
+  .action(async (name: string) => {
+    process.exitCode = await watch(url(), process.env, name);
+  });
 
 program
   .command("approvals")
