@@ -20,6 +20,8 @@ export interface AccessTable {
   /** State scopes and streams. */
   readonly scopes: readonly OwnerRow[];
   readonly queues: readonly OwnerRow[];
+  /** Reached by the dispatch of the worker that provides them, for an agent: never nested in a tool, and by nobody else. */
+  readonly dispatched: readonly string[];
   /** What a browser with a key may call of `auth::*`. */
   readonly browser_auth: readonly string[];
 }
@@ -82,6 +84,7 @@ export const ACCESS: AccessTable = {
     ...DECIDES,
     ...SESSION_READS.map((id) => `!${id}`),
     "run::*",
+    "!run::spawn",
     "harness::*",
     "ui::*",
     "http::static",
@@ -106,5 +109,6 @@ export const ACCESS: AccessTable = {
     { name: "models", owner: ["models::register"] },
   ],
   queues: [{ name: "turn-step", owner: TURN }],
+  dispatched: ["run::spawn"],
   browser_auth: ["auth::set_token", "auth::status", "auth::list_providers"],
 };

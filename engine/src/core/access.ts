@@ -49,6 +49,7 @@ export class Access {
   readonly #closed: (id: string) => boolean;
   readonly #sessionReads: (id: string) => boolean;
   readonly #browserAuth = compileGlobs(ACCESS.browser_auth);
+  readonly #dispatched = compileGlobs(ACCESS.dispatched);
   readonly #scopeOwner: Owned;
   readonly #queueOwner: Owned;
   readonly #entries: ReadonlyMap<string, EntryRights>;
@@ -97,7 +98,7 @@ export class Access {
 
   #ownsStreamOf(id: string, who: Principal): boolean {
     const stream = streamOperation(id);
-    return stream !== undefined && this.#owns(this.#scopeOwner(stream), who);
+    return stream !== undefined && who.kind === "entry" && this.#owns(this.#scopeOwner(stream), who);
   }
 
   #owns(owners: readonly string[] | undefined, who: Principal): boolean {
@@ -109,11 +110,18 @@ export class Access {
   /** Decides by the id alone, before it is known whether anyone serves it. `read` gives the payload where the rule needs it. */
   refuseCall(function_id: string, facts: CallFacts, read: () => unknown = () => undefined): ErrorBody | undefined {
     return (
+      this.#refuseDispatched(function_id, facts) ??
       this.#refuseBrowser(function_id, facts) ??
       this.#refuseAgent(function_id, facts, read) ??
       this.#refuseDecider(function_id, facts.by ?? facts.principal) ??
       this.#refuseKey(function_id, facts, read)
     );
+  }
+
+  #refuseDispatched(function_id: string, { origin, direct, principal }: CallFacts): ErrorBody | undefined {
+    if (!this.#dispatched(function_id)) return undefined;
+    if (origin === "agent" && direct && this.#rights(principal)?.provides(function_id) === true) return undefined;
+    return forbidden(`'${function_id}' is reached by the dispatch of its own worker for an agent, and by nobody else`);
   }
 
   #refuseBrowser(function_id: string, { kind }: CallFacts): ErrorBody | undefined {

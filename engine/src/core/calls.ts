@@ -63,14 +63,19 @@ function deadlineOf(core: Core, timeout_ms: number | undefined, outer: number | 
   return outer === null ? own : Math.min(own, outer);
 }
 
-/** The agent's mark of a call: its parent's, else what its connection holds, else what it says itself. */
+/**
+ * The agent's mark of a call: its parent's, else what its connection holds, else what it says itself. What a control-plane worker does
+ * for a call is its own business: it marks only by naming the session, as the one that runs the agent does. Clients hand a mark on by
+ * themselves, without one.
+ */
 function markOf(
   core: Core,
   request: CallRequest,
   caller: Connection,
   parent: Invocation | undefined,
 ): { session: string | undefined; direct: boolean } | undefined {
-  if (parent?.origin === "agent") return { session: parent.session, direct: false };
+  if (caller.mark === undefined && request.session === undefined) return undefined;
+  if (caller.mark !== undefined && parent?.origin === "agent") return { session: parent.session, direct: false };
   const held = parent === undefined ? caller.mark?.at(core.now()) : undefined;
   if (held !== undefined) return { session: held.session, direct: false };
   if (request.marked !== true) return undefined;

@@ -81,14 +81,14 @@ export function laterQueues(function_id: string, input: object): string[] {
   return function_id === "state::transact" ? listOf(input, "enqueue").flatMap((row) => textOf(row, "queue")) : [];
 }
 
-/** Scopes and streams that this call would change. */
+/** Scopes, streams and topics that this call would change. */
 export function writtenNames(function_id: string, input: object): string[] {
   if (function_id === "state::transact") {
     const scopes = listOf(input, "writes").flatMap((row) => textOf(row, "scope"));
     const streams = [...listOf(input, "events"), ...listOf(input, "drops")].flatMap((row) => textOf(row, "stream_name"));
-    return [...scopes, ...streams];
+    return [...scopes, ...streams, ...listOf(input, "publish").flatMap((row) => textOf(row, "topic"))];
   }
-  return RAW_WRITES.has(function_id) ? [...textOf(input, "scope"), ...textOf(input, "stream_name")] : [];
+  return RAW_WRITES.has(function_id) ? [...textOf(input, "scope"), ...textOf(input, "stream_name"), ...textOf(input, "topic")] : [];
 }
 
 /** Scopes and streams that this call would show; `*` = the names of all of them. A transaction's checks tell revisions. */
