@@ -43,6 +43,7 @@ export function exitCode(error: BusError): number {
 
 const HINTS: Readonly<Record<string, string>> = {
   disconnected: "start the stack with: pnpm start",
+  FORBIDDEN: "the operator's key lies in the engine's data folder: run this beside config.yaml, or set III_DATA_DIR",
   function_not_found: "see what is served: iii trigger engine::functions::list",
 };
 

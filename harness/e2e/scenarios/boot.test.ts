@@ -205,7 +205,7 @@ test("U40 a restart into a command that does not exist says so and fails", async
   const entry = "  - name: foreign\n    command: [node, ./foreign.mjs]\n";
   await using stack = await startStack({ config: (text) => text + entry, files: { "foreign.mjs": FOREIGN } });
   const file = join(stack.folder, "config.yaml");
-  const env = { III_URL: stack.url };
+  const env = stack.cliEnv;
   expect(JSON.parse((await iii(["worker", "restart", "foreign", "--json"], env)).stdout)).toMatchObject({
     state: "ready",
     source: "command",
