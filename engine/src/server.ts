@@ -1,5 +1,6 @@
 // The engine's listeners: the bus port, and the HTTP port that serves routes, files and the bus for browsers under /ws.
 
+import type { Principal } from "@iii/sdk/protocol";
 import type { HttpFront } from "./builtin/http/port.ts";
 import { jsonResponse } from "./builtin/http/port.ts";
 import type { EngineConfig } from "./config/schema.ts";
@@ -17,8 +18,10 @@ export interface Servers {
 }
 
 export interface ServeOptions {
-  readonly config: Pick<EngineConfig, "host" | "port" | "http">;
+  readonly config: Pick<EngineConfig, "host" | "port" | "http" | "allowed_hosts">;
   readonly front: HttpFront;
+  /** Whom a bearer token proves a request to be from. */
+  readonly principalOf?: (token: string) => Principal | undefined;
   /** Takes over upgrades; `prefix` stands before the bus paths: empty, or `/ws`. */
   readonly upgrades: (prefix: string) => ListenOptions["onUpgrade"];
 }
@@ -30,8 +33,10 @@ const busOnly: HttpFront = async (request) =>
 
 /** Opens both listeners, or neither. @throws BusError `port_in_use`. */
 export async function serve(options: ServeOptions): Promise<Servers> {
-  const { config, front, upgrades } = options;
-  const shared = { host: config.host, allowedOrigins: config.http.allowed_origins };
+  const { config, front, upgrades, principalOf } = options;
+  const allowedHosts = config.allowed_hosts.map((name) => name.toLowerCase());
+  const proof = principalOf === undefined ? {} : { principalOf };
+  const shared = { host: config.host, allowedOrigins: config.http.allowed_origins, allowedHosts, ...proof };
   const bus: Listener = await listen({
     ...shared,
     port: config.port,

@@ -14,6 +14,7 @@ import {
 } from "@iii/engine/config";
 import type { Plan, ProcessSpec, WorkerPlan } from "@iii/engine/supervisor";
 import { bundledConfigs, bundledFile, bundledWorkers, editedSince, lackingParts } from "./bundled.ts";
+import { manifestOf } from "./rights.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -93,12 +94,13 @@ export interface PlanContext {
   readonly env: Env;
 }
 
-function definedOnly(env: Env): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
-}
+/** What any child may see of this process's environment. Keys stand there too: the rest a worker's manifest names under `env`. */
+const COMMON_ENV =
+  /^(?:PATH|HOME|LANG|LC_.+|TZ|TMPDIR|(?:https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|III_.+|OTEL_.+|FAILPOINTS(?:_FILE)?)$/i;
 
-function environment(context: PlanContext, name: string, more: Record<string, string>): Record<string, string> {
-  return { ...definedOnly(context.env), III_URL: context.urlOf(name), III_ROOT: context.root, III_SUPERVISED: "1", ...more };
+function childEnv(env: Env, named: readonly string[]): Record<string, string> {
+  const wanted = Object.entries(env).filter(([name]) => COMMON_ENV.test(name) || named.includes(name));
+  return Object.fromEntries(wanted.filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 
 function argvOf(entry: WorkerEntry, root: string): readonly string[] {
@@ -126,25 +128,31 @@ function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {
     const module = bundledFile(entry.name, "src/register.ts");
     return { ...base, bundled: { name: entry.name, module, config: entry.config, root: context.root, url: context.urlOf(entry.name) } };
   }
-  const env = { III_WORKER_NAME: entry.name, III_WORKER_CONFIG: JSON.stringify(entry.config), ...entry.env };
-  const spec: ProcessSpec = {
-    argv: argvOf(entry, context.root),
-    env: environment(context, entry.name, env),
-    cwd: context.root,
-    ipc: false,
+  const env = {
+    ...childEnv(context.env, manifestOf(entry.name).env),
+    III_URL: context.urlOf(entry.name),
+    III_ROOT: context.root,
+    III_SUPERVISED: "1",
+    III_WORKER_NAME: entry.name,
+    III_WORKER_CONFIG: JSON.stringify(entry.config),
+    ...entry.env,
   };
+  const spec: ProcessSpec = { argv: argvOf(entry, context.root), env, cwd: context.root, ipc: false };
   return { ...base, process: spec };
 }
 
 /** The shared host. It is told with each worker where the bus is: it may be started before anybody knows. */
-function hostOf({ root, env }: PlanContext): ProcessSpec {
+function hostOf({ root, env }: PlanContext, bundled: readonly WorkerEntry[]): ProcessSpec {
+  const named = bundled.flatMap((entry) => manifestOf(entry.name).env);
+  const own: Record<string, string> = Object.assign({}, ...bundled.map((entry) => entry.env));
   const more = { III_ROOT: root, III_SUPERVISED: "1", III_WORKER_NAME: "host" };
-  return { argv: [process.execPath, HOST], env: { ...definedOnly(env), ...more }, cwd: root, ipc: true };
+  return { argv: [process.execPath, HOST], env: { ...childEnv(env, named), ...own, ...more }, cwd: root, ipc: true };
 }
 
 /** What should run, for a config that has been checked. */
 export function planOf(config: StackConfig, context: PlanContext): Plan {
-  const host = hostOf(context);
   const enabled = config.workers.filter((entry) => entry.enabled);
+  const bundled = enabled.filter((entry) => sourceOf(entry) === "bundled");
+  const host = hostOf(context, bundled);
   return { host, workers: enabled.map((entry) => planWorker(entry, context)) };
 }

@@ -135,6 +135,7 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
     timeout_ms: config.engine.limits.http_timeout_ms,
     version: VERSION,
     health: () => supervisor.health(),
+    auth: config.engine.auth,
   });
   const store = config.engine.storage === "memory" ? createMemoryStore() : createSqliteStore({ folder: dataFolder });
   const engine = createEngine({
@@ -273,14 +274,14 @@ export async function startStack(options: StartOptions): Promise<Stack> {
     const servers: Servers = await serve({
       config: config.engine,
       front: parts.http.front,
+      principalOf: (token) => parts.engine.tokens.find(token),
       upgrades: (prefix) => upgradeHandler(parts.engine, { prefix, max_frame_bytes: config.engine.limits.max_frame_bytes }),
     });
     undo.push(() => servers.close());
     // Workers that others run have their time, too: what they were called for ends before their sockets do.
     undo.push(() => parts.engine.drain());
     takeOverProcesses(parts, options.note);
-    const url = `ws://${hostOf(config)}:${servers.port}`;
-    const httpUrl = `http://${hostOf(config)}:${servers.httpPort}`;
+    const [url, httpUrl] = [`ws://${hostOf(config)}:${servers.port}`, `http://${hostOf(config)}:${servers.httpPort}`];
     where.context = { ...where.context, urlOf: tokenedUrls(parts.engine, url) };
     await built;
     parts.supervisor.launch(planOf(config, where.context));

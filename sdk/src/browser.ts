@@ -1,5 +1,5 @@
 // The client for a web page. Must not reach anything of Node: a test walks its imports.
-import type { Dialer, Wire, WireHandlers } from "./ports.ts";
+import { type Dialer, shownAddress, type Wire, type WireHandlers } from "./ports.ts";
 
 export * from "./client/channel-port.ts";
 export { connect } from "./client/connect.ts";
@@ -26,7 +26,7 @@ const OPEN = 1;
 export function browserDialer(url: string): Dialer {
   const base = url.replace(/\/+$/, "");
   const Page = Reflect.get(globalThis, "WebSocket") as new (url: string) => PageSocket;
-  return { address: base, dial: (path, handlers) => wireOf(new Page(path === "/" ? base : `${base}${path}`), handlers) };
+  return { address: shownAddress(base), dial: (path, handlers) => wireOf(new Page(path === "/" ? base : `${base}${path}`), handlers) };
 }
 
 function wireOf(socket: PageSocket, handlers: WireHandlers): Wire {

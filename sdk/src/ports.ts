@@ -58,3 +58,8 @@ export interface Dialer {
   /** For messages to people: where this dials to. */
   readonly address: string;
 }
+
+/** An engine's address as people and logs may see it: without the token in it. */
+export function shownAddress(url: string): string {
+  return url.replace(/\/as\/[^/?#]*/, "");
+}

@@ -83,14 +83,9 @@ async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings:
   });
   endOnSignals(started, () => telemetry.stop(), log);
   await started;
-  log.info({ url: withoutToken(settings.url) }, "ready");
+  log.info({ url: dialer.address }, "ready");
   const load = () => telemetry.load().catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"));
   setTimeout(() => void load(), LOAD_MS).unref();
-}
-
-/** An address as it may be shown: a token in it is nobody's to read. */
-function withoutToken(url: string): string {
-  return url.replace(/\/as\/[^/?#]*/, "/as/…");
 }
 
 /** How long after it is ready a worker loads what its calls do not need: others of its stack are still starting. */

@@ -13,7 +13,7 @@ const CREDENTIAL_TYPES = new Set<unknown>(["api_key", "oauth"]);
 
 /** Values that are secrets wherever they stand. */
 const SECRET_TEXT =
-  /\b(?:sk|pk|rk|xai|gsk|hf|pplx|nvapi)[-_][A-Za-z0-9*_.-]{12,}|\bkey-[0-9a-f]{32}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+  /\b(?:sk|pk|rk|xai|gsk|hf|pplx|nvapi)[-_][A-Za-z0-9*_.-]{12,}|\bkey-[0-9a-f]{32}\b|(?<=\/as\/|#key=)[A-Za-z0-9_-]{32,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 /** Who a URL logs in as: `https://user:key@host`. The schemes of the world are short. */
 const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#"'<>\\]{1,4096}@/gi;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi;
@@ -22,7 +22,7 @@ const ASSIGNED =
 
 /** Cheap: most text has nothing that the patterns above could match. */
 const SUSPECT =
-  /\b(?:sk|pk|rk|xai|gsk|hf|pplx|nvapi)[-_]|\bkey-[0-9a-f]|:\/\/[^\s/?#"]*@|\bgh[pousr]_|\bAKIA|\bAIza|\bxox|\beyJ|PRIVATE KEY|\b(?:bearer|basic)\s|(?:key|secret|token|passw(?:or)?d|authorization)["']?\s*[:=]/i;
+  /\b(?:sk|pk|rk|xai|gsk|hf|pplx|nvapi)[-_]|\bkey-[0-9a-f]|\/as\/|#key=|:\/\/[^\s/?#"]*@|\bgh[pousr]_|\bAKIA|\bAIza|\bxox|\beyJ|PRIVATE KEY|\b(?:bearer|basic)\s|(?:key|secret|token|passw(?:or)?d|authorization)["']?\s*[:=]/i;
 
 /** Text with everything that looks like a secret replaced. */
 export function redactText(text: string): string {

@@ -12,6 +12,7 @@ test.each([
   ["K13.2 a URL's user and key", "GET https://u:KEYKEY@host/x?y=1", "GET https://[redacted]@host/x?y=1"],
   ["K13.2 a URL's key alone", "ws://KEYKEY@127.0.0.1:1/as", "ws://[redacted]@127.0.0.1:1/as"],
   ["a URL without one", "https://host/a@b?c=d@e", "https://host/a@b?c=d@e"],
+  ["the token in a bus address", `ws://127.0.0.1:1/as/${"a1".repeat(32)}/otel`, "ws://127.0.0.1:1/as/[redacted]/otel"],
   ["keys of other vendors", "hf_abcdefghijklmnop, rk-abcdefghijklmnop", "[redacted], [redacted]"],
   ["plain text", "nothing to hide: tokens 12", "nothing to hide: tokens 12"],
 ])("text with %s", (_title, text, expected) => {

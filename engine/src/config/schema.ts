@@ -2,10 +2,8 @@
 import { z } from "zod";
 
 const Port = z.int().min(0).max(65_535);
-/** Only loopback: a listener that others can reach needs proof of identity, which this version does not have. */
-const Host = z
-  .string()
-  .regex(/^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/, "must be a loopback address: 127.0.0.1, localhost or ::1");
+const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/;
+const Host = z.string().regex(/^[A-Za-z0-9.:-]+$/, "must be an address or a host name");
 
 /** How one named queue delivers. `fifo` keeps order per `message_group_field` value. */
 export const QueueConfig = z.strictObject({
@@ -81,7 +79,14 @@ export const Limits = z.strictObject({
 });
 export type Limits = z.infer<typeof Limits>;
 
-export const EngineConfig = z.strictObject({
+/** A listener that others can reach takes proof of identity from all of them, and knows the names by which it is reached. */
+function reachProblem({ host, auth, allowed_hosts }: { host: string; auth: string; allowed_hosts: readonly string[] }): string | undefined {
+  if (LOOPBACK.test(host)) return undefined;
+  if (auth !== "required") return "must be a loopback address (127.0.0.1, localhost or ::1) unless engine.auth is 'required'";
+  return allowed_hosts.length > 0 ? undefined : "needs engine.allowed_hosts: the Host names by which others reach it";
+}
+
+const EngineShape = z.strictObject({
   host: Host.default("127.0.0.1"),
   port: Port.default(49_134),
   http: z
@@ -96,9 +101,16 @@ export const EngineConfig = z.strictObject({
   access: AccessConfig.prefault({}),
   /** `required`: every connection and request shows a token. */
   auth: z.enum(["local", "required"]).default("local"),
+  /** Host names by which others reach the listeners, through a proxy that speaks TLS. */
+  allowed_hosts: z.array(z.string().min(1)).default([]),
   human_only: gone("engine.access.add.closed_to_agents"),
   protected_scopes: gone("engine.access.add.scopes"),
   limits: Limits.default(Limits.parse({})),
+});
+
+export const EngineConfig = EngineShape.superRefine((engine, context) => {
+  const problem = reachProblem(engine);
+  if (problem !== undefined) context.addIssue({ code: "custom", path: ["host"], message: problem });
 });
 export type EngineConfig = z.infer<typeof EngineConfig>;
 

@@ -23,8 +23,15 @@ export function isLoopbackHost(host: string): boolean {
   return match !== null && LOOPBACK.test(match[1] ?? "") && Number(match[2] ?? 0) <= 65_535;
 }
 
+/** Without the port, in lower case. */
+function hostName(host: string): string {
+  return host.toLowerCase().replace(/:\d{1,5}$/, "");
+}
+
 function isOwnOrigin(origin: string, host: string, allowed: readonly string[]): boolean {
-  return origin === `http://${host.toLowerCase()}` || allowed.includes(origin);
+  // A proxy before a listener that others reach speaks TLS; the name is what counts.
+  const isOwn = origin === `http://${host.toLowerCase()}` || (!isLoopbackHost(host) && origin === `https://${host.toLowerCase()}`);
+  return isOwn || allowed.includes(origin);
 }
 
 /** A browser's request without Origin: same-origin reads, and a person following a link or typing the address. */
@@ -36,10 +43,15 @@ function isPlainVisit(request: GuardRequest): boolean {
 }
 
 /** Why a request is refused; undefined when it may pass. */
-export function refuse(request: GuardRequest, allowedOrigins: readonly string[]): Refusal | undefined {
+export function refuse(
+  request: GuardRequest,
+  allowedOrigins: readonly string[],
+  allowedHosts: readonly string[] = [],
+): Refusal | undefined {
   const host = one(request.headers["host"]);
   if (host === undefined) return { status: 400, reason: "a request needs a Host header" };
-  if (!isLoopbackHost(host)) return { status: 403, reason: `the host '${host}' is not this machine` };
+  if (!isLoopbackHost(host) && !allowedHosts.includes(hostName(host)))
+    return { status: 403, reason: `the host '${host}' is not this machine; name it in engine.allowed_hosts` };
   const origin = one(request.headers["origin"]);
   if (origin !== undefined) {
     if (isOwnOrigin(origin.toLowerCase(), host, allowedOrigins)) return undefined;

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { BusError } from "@iii/sdk";
+import type { Principal } from "@iii/sdk/protocol";
 import type { BodyStream, HttpFront, HttpRequest, HttpResponse } from "../builtin/http/port.ts";
 import { preflight, readable } from "./cors.ts";
 import { type Refusal, refuse } from "./guard.ts";
@@ -14,6 +15,10 @@ export interface ListenOptions {
   /** What people read when the port is taken: what it is for, and what to set to move it. */
   readonly purpose: { readonly name: string; readonly env: string; readonly key: string };
   readonly allowedOrigins: readonly string[];
+  /** Names that a Host header may have beside this machine's own. */
+  readonly allowedHosts?: readonly string[];
+  /** Whom a request's bearer token proves it to be from; undefined for one that is none of ours. */
+  readonly principalOf?: (token: string) => Principal | undefined;
   readonly front: HttpFront;
   /** Takes over a guarded upgrade. The socket has no delay set. */
   readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -54,7 +59,7 @@ async function* pieces(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   }
 }
 
-function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequest {
+function toRequest(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): HttpRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const gone = new AbortController();
@@ -68,6 +73,7 @@ function toRequest(request: IncomingMessage, response: ServerResponse): HttpRequ
     headers: joinedHeaders(request),
     readBody: (limit) => readBody(request, limit),
     body: () => pieces(request),
+    principal,
     signal: gone.signal,
   };
 }
@@ -151,11 +157,20 @@ function listenError(options: ListenOptions, error: NodeJS.ErrnoException): BusE
   return new BusError("port_in_use", message, { details: { port: options.port, env, key }, cause: error });
 }
 
+/** A bearer that is none of ours belongs to whoever serves the route: it proves nothing here. */
+function bearer(authorization: string | undefined, { principalOf }: ListenOptions): Principal | undefined {
+  const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(authorization ?? "")?.[1];
+  return token === undefined ? undefined : principalOf?.(token);
+}
+
 async function answer(request: IncomingMessage, response: ServerResponse, options: ListenOptions): Promise<HttpResponse> {
   const { method = "GET", headers } = request;
-  const refused = refuse({ method, headers, upgrade: false }, options.allowedOrigins);
+  const refused = refuse({ method, headers, upgrade: false }, options.allowedOrigins, options.allowedHosts);
   if (refused !== undefined) return refusal(refused);
-  return preflight(method, headers, options.allowedOrigins) ?? options.front(toRequest(request, response));
+  return (
+    preflight(method, headers, options.allowedOrigins) ??
+    options.front(toRequest(request, response, bearer(headers.authorization, options)))
+  );
 }
 
 function wire(server: Server, options: ListenOptions): Set<Duplex> {
@@ -168,7 +183,8 @@ function wire(server: Server, options: ListenOptions): Set<Duplex> {
   });
   server.on("upgrade", (request, socket, head) => {
     socket.on("error", () => socket.destroy());
-    const refused = refuse({ method: request.method ?? "GET", headers: request.headers, upgrade: true }, options.allowedOrigins);
+    const asked = { method: request.method ?? "GET", headers: request.headers, upgrade: true };
+    const refused = refuse(asked, options.allowedOrigins, options.allowedHosts);
     if (refused !== undefined) return refuseUpgrade(socket, refused);
     if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
     upgraded.add(socket);

@@ -81,7 +81,7 @@ test.each<[string, string, string[]]>([
   [
     "an address that others can reach",
     "version: 1\nengine:\n  host: 0.0.0.0\n",
-    ["config.yaml:3:9 engine.host: must be a loopback address: 127.0.0.1, localhost or ::1"],
+    ["config.yaml:3:9 engine.host: must be a loopback address (127.0.0.1, localhost or ::1) unless engine.auth is 'required'"],
   ],
   [
     "an unset variable",

@@ -1,7 +1,7 @@
 // Wires over `ws`, for Node. The only file of the SDK that imports it.
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
-import type { Dialer, Wire, WireHandlers } from "../ports.ts";
+import { type Dialer, shownAddress, type Wire, type WireHandlers } from "../ports.ts";
 
 export interface WsDialerOptions {
   /** Sent with the upgrade of every wire. */
@@ -21,7 +21,7 @@ const MAX_PAYLOAD = 0;
 export function wsDialer(url: string, options: WsDialerOptions = {}): Dialer {
   const base = url.replace(/\/+$/, "");
   return {
-    address: base,
+    address: shownAddress(base),
     dial(path, handlers) {
       try {
         return new WsWire(path === "/" ? `${base}/` : `${base}${path}`, handlers, options);

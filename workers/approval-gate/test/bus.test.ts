@@ -23,7 +23,7 @@ async function park(bus: Bus, changes: object = {}) {
   return value;
 }
 
-test("a decision is stored with who made it, and the second one gets the first", async () => {
+test("K7.6 a decision is stored with who made it, and the second one gets the first", async () => {
   await using bus = await testBus([worker]);
   await park(bus);
   expect(await bus.call(listPending, { session_id: "s" })).toMatchObject([{ function_call_id: "c", args: { command: "ls" } }]);

@@ -22,7 +22,7 @@ test("a page with a key dials under its name, one without dials as nobody", () =
 
 test("a page without rights says why and how to get in", () => {
   expect(locked("keyed", "/")).toBeUndefined();
-  for (const rights of ["expired", "locked"] as const) {
+  for (const rights of ["none", "expired", "locked"] as const) {
     expect(locked(rights, "/chat/a")).toMatchObject({ command: "iii open /chat/a" });
   }
   expect(locked("expired", "/")?.why).toContain("no longer valid");

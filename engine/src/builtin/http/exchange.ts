@@ -7,12 +7,11 @@ import { type Pieces, RequestBody } from "./request-body.ts";
 import { fromError, fromReturn } from "./respond.ts";
 import { ResponseBody } from "./response-body.ts";
 
-/** What the calls for one request carry: its trace, who sent it, and who bound its route. */
+/** What the calls for one request carry: its trace, and who sent it. A route lends nobody the right of who bound it. */
 export interface Trace {
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
   readonly principal: Principal | undefined;
-  readonly by: Principal;
 }
 
 export interface ExchangeOptions {

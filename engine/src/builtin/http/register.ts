@@ -21,6 +21,8 @@ export interface HttpOptions {
   /** What `GET /healthz` reports; without it the engine alone is reported as ready. */
   health?: () => HealthReport;
   version?: string;
+  /** `required`: a route answers only requests with a token of ours. The page's files and `/healthz` are open. */
+  auth?: "local" | "required";
 }
 
 /** The built-in and the front that the listener calls. Before the engine is there, everything answers 503. */
@@ -63,6 +65,11 @@ function triggerPayload(request: HttpRequest, match: Match, body: unknown): Reco
     body,
     trigger: { type: "http", path, method: request.method },
   };
+}
+
+function unauthorized(): HttpResponse {
+  const message = "this engine asks for a token (engine.auth: required): send 'Authorization: Bearer <key>'";
+  return jsonResponse(401, { error: { code: "AUTH_ERROR", message } }, [["www-authenticate", "Bearer"]]);
 }
 
 interface Settings {
@@ -153,7 +160,7 @@ async function answerRoute(host: EngineHost, settings: Settings, request: HttpRe
       settings,
       request,
       match,
-      trace: { traceparent: span.traceparent, baggage, principal: request.principal, by: match.route.by },
+      trace: { traceparent: span.traceparent, baggage, principal: request.principal },
     });
     if (over === undefined) span.end();
     else void over.then((error) => span.end(error));
@@ -171,8 +178,7 @@ function bindRoutes(host: EngineHost, routes: ReturnType<typeof createRoutes>): 
     description: "Runs a function for HTTP requests to a path",
     owner: OWNER,
     config: HttpTrigger,
-    bind: (binding: Binding) =>
-      routes.add({ id: binding.id, function_id: binding.function_id, by: binding.principal, config: HttpTrigger.parse(binding.config) }),
+    bind: (binding: Binding) => routes.add({ id: binding.id, function_id: binding.function_id, config: HttpTrigger.parse(binding.config) }),
     unbind: (binding) => routes.remove(binding.id),
   });
 }
@@ -193,7 +199,10 @@ export function httpBuiltin(options: HttpOptions = {}): HttpBuiltin {
   async function answer(request: HttpRequest, engine: EngineHost): Promise<HttpResponse> {
     if (request.path === "/healthz" && isRead(request)) return healthz();
     const match = routes.match(request.method, request.path);
-    if (match !== undefined) return answerRoute(engine, settings, request, match);
+    if (match !== undefined) {
+      if (options.auth === "required" && (request.principal?.kind ?? "none") === "none") return unauthorized();
+      return answerRoute(engine, settings, request, match);
+    }
     return mounts.serve(request) ?? unserved(request);
   }
 

@@ -1,14 +1,11 @@
 // The table of http routes: method and path shape to the binding that serves it now. No I/O.
 import { BusError } from "@iii/sdk";
-import type { Principal } from "@iii/sdk/protocol";
 import FindMyWay, { type HTTPMethod } from "find-my-way";
 import type { HttpTrigger } from "./contract.ts";
 
 export interface Route {
   readonly id: string;
   readonly function_id: string;
-  /** Who bound it: the function is called with this one's right. */
-  readonly by: Principal;
   readonly config: HttpTrigger;
 }
 

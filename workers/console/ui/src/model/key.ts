@@ -35,6 +35,5 @@ const WHY: Readonly<Record<Exclude<Rights, "keyed">, string>> = {
 
 /** Why a page cannot decide, and how to get in; undefined when it can. `path` is the page's own. */
 export function locked(rights: Rights, path: string): { readonly why: string; readonly command: string } | undefined {
-  // As long as the engine lets every page decide, one without a key is not held back.
-  return rights === "keyed" || rights === "none" ? undefined : { why: WHY[rights], command: `iii open ${path}` };
+  return rights === "keyed" ? undefined : { why: WHY[rights], command: `iii open ${path}` };
 }
