@@ -255,7 +255,11 @@ describe("decisions", () => {
     expect(await resolve(stack, held, "deny", { reason: "no", by: "ann" })).toEqual({ ok: true });
     await ended(stack, "done");
     const answer = await resolve(stack, held, "allow");
-    expect(answer).toMatchObject({ ok: false, error: "already_decided", first: { decision: "deny", reason: "no", by: "ann" } });
+    expect(answer).toMatchObject({
+      ok: false,
+      error: "already_decided",
+      first: { decision: "deny", reason: "no", by: "operator (claims: ann)" },
+    });
     expect((await transcript(stack, "done")).results).toMatchObject([{ is_error: true, details: { denied_by: "user" } }]);
     await kept.unharmed();
   });

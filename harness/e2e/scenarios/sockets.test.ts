@@ -54,31 +54,39 @@ test("the same for requests: a page of another site starts no turn and reads not
   expect((await stack.trigger("turn::get_state", { session_id: "csrf" })) ?? null).toBeNull();
 });
 
-test("a browser may decide and may not touch credentials: not called, not queued, not bound, not in a transaction", async () => {
-  using page = await rawSocket(`${stack.httpUrl.replace("http:", "ws:")}/ws`, { origin: stack.httpUrl });
-  expect(await page.call("approval::list_pending", {})).toMatchObject({ result: [] });
-  expect(await page.call("approval::resolve", decision)).toMatchObject({ result: { ok: false, error: "not_pending" } });
-  const { functions } = await stack.trigger<{ functions: { function_id: string }[] }>("engine::functions::list", { prefix: "auth::" });
-  const ids = [...functions.map((row) => row.function_id), "auth::no_such"];
-  expect(ids.length).toBeGreaterThan(3);
-  for (const function_id of ids) {
-    const queued = { queue: "work", function_id, data: {} };
-    for (const answer of [
-      await page.call(function_id, { provider: "anthropic" }),
-      await page.call(function_id, {}, { action: { type: "enqueue", queue: "work" } }),
-      await page.call("engine::queue::enqueue", queued),
-      await page.call("state::transact", { enqueue: [queued] }),
-      await page.call("engine::register_trigger", { trigger_type: "state", function_id, config: {} }),
-      await page.call("engine::register_trigger", {
-        trigger_type: "state",
-        function_id: "harness::fanout::none",
-        config: { condition_function_id: function_id },
-      }),
-    ]) {
-      expect(answer).toMatchObject({ error: { code: "FORBIDDEN" } });
+const KEYED = new Set(["auth::set_token", "auth::status", "auth::list_providers"]);
+
+test.each(["without a key", "with its key"])(
+  "a page %s reads no credential: not called, not queued, not bound, not in a transaction",
+  async (how) => {
+    const keyed = how === "with its key";
+    const base = `${stack.httpUrl.replace("http:", "ws:")}/ws`;
+    using page = await rawSocket(keyed ? `${base}/as/${stack.pageKey.replace("#key=", "")}` : base, { origin: stack.httpUrl });
+    expect(await page.call("approval::list_pending", {})).toMatchObject({ result: [] });
+    const decided = keyed ? { result: { ok: false, error: "not_pending" } } : { error: { code: "FORBIDDEN" } };
+    expect(await page.call("approval::resolve", decision)).toMatchObject(decided);
+    const { functions } = await stack.trigger<{ functions: { function_id: string }[] }>("engine::functions::list", { prefix: "auth::" });
+    const ids = [...functions.map((row) => row.function_id), "auth::no_such"].filter((id) => !keyed || !KEYED.has(id));
+    expect(ids.length).toBeGreaterThan(keyed ? 2 : 3);
+    for (const function_id of ids) {
+      const queued = { queue: "work", function_id, data: {} };
+      for (const answer of [
+        await page.call(function_id, { provider: "anthropic" }),
+        await page.call(function_id, {}, { action: { type: "enqueue", queue: "work" } }),
+        await page.call("engine::queue::enqueue", queued),
+        await page.call("state::transact", { enqueue: [queued] }),
+        await page.call("engine::register_trigger", { trigger_type: "state", function_id, config: {} }),
+        await page.call("engine::register_trigger", {
+          trigger_type: "state",
+          function_id: "harness::fanout::none",
+          config: { condition_function_id: function_id },
+        }),
+      ]) {
+        expect(answer).toMatchObject({ error: { code: "FORBIDDEN" } });
+      }
     }
-  }
-});
+  },
+);
 
 describe("requests that no client would make", () => {
   const UNDECODABLE = ["/%", "/%E0%A4%A", "/%ff%fe", "/ws/channels/%E0%A4%A?key=%&dir=read", "/ws/channels/%00?dir=%", "/otel/%2e%2e"];
