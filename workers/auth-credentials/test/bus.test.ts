@@ -60,13 +60,28 @@ test("a secret of any shape leaves no trace, whether it is stored or handed out"
   for (const secret of [secrets.key, secrets.access_token, secrets.provider_extra.id]) expect(told).not.toContain(secret);
 });
 
+test("K7.2 a key goes to the entry that serves its provider, and to no other", async () => {
+  await using bus = await boot();
+  await bus.call(authSetToken, { provider: "openai", credential });
+  const ask = async (name: string, provides: string[], calls = ["auth::get_token"]) => {
+    bus.entries.set(name, { provides, calls });
+    return (await bus.connect(name, { as: { kind: "entry", name } })).trigger(authGetToken, { provider: "openai" });
+  };
+  await expect(ask("other", ["provider::anthropic::*"])).rejects.toMatchObject({ code: "FORBIDDEN" });
+  await expect(ask("silent", ["provider::openai::*"], [])).rejects.toMatchObject({ code: "FORBIDDEN" });
+  expect(await ask("own", ["provider::openai::*"])).toEqual(credential);
+});
+
 test("neither an agent nor a browser gets near it", async () => {
   await using bus = await boot();
   await bus.call(authSetToken, { provider: "openai", credential });
   await expect(bus.call(authGetToken, { provider: "openai" }, { origin: "agent" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-  const browser = await bus.connect("page", { origin: "http://127.0.0.1:3111" });
+  const browser = await bus.connect("page", { origin: "http://127.0.0.1:3111", as: { kind: "none", name: "" } });
   await expect(browser.trigger(authGetToken, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
   await expect(browser.trigger(authStatus, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+  const person = await bus.connect("page", { origin: "http://127.0.0.1:3111", as: { kind: "operator", name: "page" } });
+  await expect(person.trigger(authGetToken, { provider: "openai" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+  expect(await person.trigger(authStatus, { provider: "openai" })).toMatchObject({ configured: true });
 });
 
 test.each([
