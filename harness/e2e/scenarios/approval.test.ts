@@ -102,7 +102,10 @@ test("A4 two decisions at once: one stands, the other hears which", async () => 
 
 test("A4 a call that nobody decides expires: a denial, and the turn goes on", async () => {
   const soon = (shipped: string) =>
-    withLedger(shipped).replace("  - name: turn-orchestrator\n", "  - name: turn-orchestrator\n    config: { approval_timeout_ms: 700 }\n");
+    withLedger(shipped).replace(
+      "  - name: turn-orchestrator\n",
+      "  - name: turn-orchestrator\n    config: { approval_timeout_ms: 2500 }\n",
+    );
   await using stack = await startStack({ config: soon, env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"a"}');
   const [held] = await parked(stack, "s1");

@@ -23,7 +23,7 @@ beforeAll(async () => {
         .replace("  - name: provider-anthropic\n", "  - name: provider-anthropic\n    config: { max_retries: 0 }\n")
         .replace(
           "  - name: turn-orchestrator\n",
-          "  - name: turn-orchestrator\n    config: { startup_grace_ms: 0, policy_timeout_ms: 600 }\n",
+          "  - name: turn-orchestrator\n    config: { startup_grace_ms: 0, policy_timeout_ms: 2500 }\n",
         )
         .concat(programEntry("ledger", "support/ledger-worker.ts")),
     permissions: "version: 1\nrules:\n  - ledger::append\n  - rogue::tool\n",
