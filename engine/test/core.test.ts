@@ -2,7 +2,7 @@
 import { decodeFrame, encodeFrame, type Principal } from "@iii/sdk/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Access, isClosedToAgents } from "../src/core/access.ts";
+import { Access } from "../src/core/access.ts";
 import { withBaggage } from "../src/core/baggage.ts";
 import type { Core } from "../src/core/core.ts";
 import type { Effect } from "../src/core/effects.ts";
@@ -520,30 +520,6 @@ describe("triggers", () => {
 });
 
 describe("the wall", () => {
-  test.each([
-    ["approval::resolve", true],
-    ["approval::list_pending", false],
-    ["policy::check_permissions", true],
-    ["auth::get_token", true],
-    ["run::start", true],
-    ["turn::step", true],
-    ["turn::get_state", false],
-    ["budget::set", true],
-    ["budget::usage", false],
-    ["budget::forecast", false],
-    ["worker::restart", true],
-    ["worker::list", false],
-    ["configuration::set", true],
-    ["configuration::get", false],
-    ["harness::trigger", true],
-    ["ui::subscribe", true],
-    ["xrun::start", false],
-    ["shell::fs::read", false],
-    ["state::get", false],
-  ])("%s is for humans only: %s", (id, expected) => {
-    expect(isClosedToAgents(id)).toBe(expected);
-  });
-
   /** A tool that runs an agent's call, and what happens to the calls it makes then. */
   function tool() {
     const rig = new Rig();

@@ -1,6 +1,6 @@
 // Keys and tokens on disk: the operator's key for people and the command line, and the hashes of tokens that outlive an engine.
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { BusError, issueText } from "@iii/sdk";
 import { z } from "zod";
@@ -9,6 +9,26 @@ const KEY = /^[0-9a-f]{64}$/;
 
 const Kept = z.array(z.object({ hash: z.string().regex(KEY), kind: z.enum(["operator", "entry"]), name: z.string() }));
 type Kept = z.infer<typeof Kept>;
+
+/** On disk before it returns; readable by its owner alone. `flags` as for `open`. */
+function writeDurably(file: string, text: string, flags: "w" | "wx"): void {
+  const open = openSync(file, flags, 0o600);
+  try {
+    writeSync(open, text);
+    fsyncSync(open);
+  } finally {
+    closeSync(open);
+  }
+}
+
+/** A file's text as JSON; undefined when it is none. */
+function json(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
 
 export const newKey = (): string => randomBytes(32).toString("hex");
 
@@ -29,7 +49,7 @@ export function operatorKey(folder: string): string {
   const file = keyFile(folder);
   if (!existsSync(file)) {
     const key = newKey();
-    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: "wx" });
+    writeDurably(file, `${key}\n`, "wx");
     return key;
   }
   chmodSync(file, 0o600);
@@ -45,12 +65,12 @@ export function tokenStore(folder: string): { read(): Kept; write(tokens: readon
   return {
     read() {
       if (!existsSync(file)) return [];
-      const parsed = Kept.safeParse(JSON.parse(readFileSync(file, "utf8")));
+      const parsed = Kept.safeParse(json(file));
       if (parsed.success) return parsed.data;
       throw new BusError("config_invalid", `${file} is not a list of tokens: ${issueText(parsed.error)}; remove it to forget them all`);
     },
     async write(tokens) {
-      writeFileSync(`${file}.new`, `${JSON.stringify(tokens, null, 2)}\n`, { mode: 0o600 });
+      writeDurably(`${file}.new`, `${JSON.stringify(tokens, null, 2)}\n`, "w");
       renameSync(`${file}.new`, file);
     },
   };

@@ -4,20 +4,15 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { operatorAdd, workerToken } from "@iii/engine/contract";
-import { BusError } from "@iii/sdk";
+import { BusError, shownAddress } from "@iii/sdk";
 import { bundledFile, REPO } from "../boot/bundled.ts";
 import type { Env } from "../boot/stack.ts";
 import { runFile, withEngine } from "./connection.ts";
 import { type Output, usage } from "./output.ts";
 
-/** The address without a token. */
-function plain(url: string): string {
-  return url.replace(/\/as\/[^/]*$/, "");
-}
-
 async function urlFor(url: string, name: string, keep: boolean): Promise<string> {
   const { token } = await withEngine(url, (iii) => iii.trigger(workerToken, { name, keep }));
-  return `${plain(url)}/as/${token}`;
+  return `${shownAddress(url)}/as/${token}`;
 }
 
 /** `iii worker token NAME`: the address with which a process that a person starts is that entry. */

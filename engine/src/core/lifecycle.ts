@@ -63,9 +63,9 @@ export function reattach(core: Core, conn: Connection, head: Record<string, unkn
   out.push({ type: "drop", conn: old.id, reason: "reattached" });
 }
 
-/** What a client did for an agent before it broke off still binds it. */
+/** What a client did for an agent before it broke off still binds it. A mark that it holds already is not changed for another one. */
 function takeMark(core: Core, conn: Connection, previous: string, token: unknown): void {
-  if (conn.mark === undefined || conn.principal.kind === "entry") return;
+  if (conn.mark === undefined || conn.principal.kind === "entry" || conn.mark.at(core.now()) !== undefined) return;
   const old = core.connections.get(previous);
   const standing = old !== undefined && old.id !== conn.id && old.token === token ? old.mark : undefined;
   conn.mark = standing ?? core.marks.taken(previous, token) ?? conn.mark;

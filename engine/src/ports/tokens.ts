@@ -10,5 +10,6 @@ export interface KeptToken {
 export interface TokenStore {
   /** @throws BusError when what is there cannot be read: keys are never forgotten in silence. */
   read(): readonly KeptToken[];
+  /** Resolves once the list is on disk. */
   write(tokens: readonly KeptToken[]): Promise<void>;
 }

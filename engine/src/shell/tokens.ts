@@ -22,11 +22,13 @@ export class Tokens {
   /** Makes a token. With `keep` it is still known after the engine has ended. */
   async issue(principal: Principal & { kind: "operator" | "entry" }, keep = false): Promise<string> {
     const token = `${this.#random.uuid()}${this.#random.uuid()}`.replaceAll("-", "");
-    this.add(token, principal);
     if (keep) {
-      this.#kept = [...this.#kept, { hash: hashOf(token), ...principal }];
-      await this.#store?.write(this.#kept);
+      const kept = [...this.#kept, { hash: hashOf(token), ...principal }];
+      // Known only once it is kept: a token that a restart would forget is not given out.
+      await this.#store?.write(kept);
+      this.#kept = kept;
     }
+    this.add(token, principal);
     return token;
   }
 

@@ -55,6 +55,17 @@ test("K7.1 a lost socket takes no mark away: the client that comes back with its
   await call;
 });
 
+test("K7.1 a marked client takes no other mark by showing the token of a connection that has none", async () => {
+  await using rig = await accessRig();
+  const tool = await toolOf(rig, { proven: false });
+  const clean = await tool.second();
+  await tool.run(async () => undefined);
+  expect(await outcome(tool.client.trigger("run::start", {}))).toBe("FORBIDDEN");
+  tool.say({ type: "reattach", previous_worker_id: clean.worker_id, reattach_token: tool.tokens.get(clean.worker_id ?? "") });
+  await settle();
+  expect(await outcome(tool.client.trigger("run::start", {}))).toBe("FORBIDDEN");
+});
+
 test("K8.1, K8.2 the mark's minute is counted on the monotonic clock", async () => {
   await using rig = await accessRig();
   const tool = await toolOf(rig, { proven: true });

@@ -71,7 +71,10 @@ export class Tool {
   readonly #dialer: Dialer;
   readonly #id: string;
   #body: (() => Promise<unknown>) | undefined;
+  /** Reattach tokens of its connections, by worker id. */
+  readonly tokens = new Map<string, string>();
   #drop: (() => void) | undefined;
+  #say: ((text: string) => void) | undefined;
 
   constructor(rig: Rig, dialer: Dialer, id: string) {
     this.#rig = rig;
@@ -79,8 +82,14 @@ export class Tool {
     this.#dialer = {
       address: dialer.address,
       dial: (path, handlers) => {
-        const wire = dialer.dial(path, handlers);
-        if (path === "/") this.#drop = () => wire.terminate();
+        const message = (data: Uint8Array, binary: boolean): void => {
+          this.#learn(data);
+          handlers.message(data, binary);
+        };
+        const wire = dialer.dial(path, { ...handlers, message });
+        if (path !== "/") return wire;
+        this.#drop ??= () => wire.terminate();
+        this.#say ??= (text) => wire.send(text);
         return wire;
       },
     };
@@ -105,6 +114,16 @@ export class Tool {
   async run(body: () => Promise<unknown>, session_id = "s1"): Promise<void> {
     this.#body = body;
     await this.#rig.control.trigger(this.#id, {}, { origin: "agent", session_id });
+  }
+
+  /** Sends a frame of its own making on its first socket. */
+  say(frame: object): void {
+    this.#say?.(JSON.stringify(frame));
+  }
+
+  #learn(data: Uint8Array): void {
+    const frame = JSON.parse(new TextDecoder().decode(data)) as { type?: string; worker_id?: string; reattach_token?: string };
+    if (frame.type === "workerregistered") this.tokens.set(frame.worker_id ?? "", frame.reattach_token ?? "");
   }
 
   /** Its socket is lost and it comes back, with its reattach token. */
