@@ -1,6 +1,6 @@
 // A store in memory: for tests, and for engines that say out loud that nothing survives them.
 import { BusError, type Clock } from "@iii/sdk";
-import type { Row, Store, StoreStats, Write } from "../ports/store.ts";
+import type { Page, RangeOptions, Row, Store, StoreStats, Write } from "../ports/store.ts";
 
 export interface MemoryStore extends Store {
   /** A new handle on the same rows, as a restarted engine opens it. Older handles accept nothing more. */
@@ -31,11 +31,27 @@ function apply(content: Content, writes: readonly Write[]): void {
   content.stats.writes += writes.length;
 }
 
-const order = (left: Row, right: Row): number => {
-  if (left.space !== right.space) return left.space < right.space ? -1 : 1;
-  if (left.key === right.key) return 0;
-  return left.key < right.key ? -1 : 1;
-};
+/** As the bytes of the text sort, which is not how its UTF-16 units do. */
+const byBytes = (left: string, right: string): number => (left === right ? 0 : Buffer.compare(Buffer.from(left), Buffer.from(right)));
+const order = (left: Row, right: Row): number => byBytes(left.space, right.space) || byBytes(left.key, right.key);
+
+const PAGE_CHARS = 1_048_576;
+
+function pageOf(content: Content, space: string, { after, prefix = "", limit }: RangeOptions): Page {
+  const found = [...content.rows.values()]
+    .filter((row) => row.space === space && row.key.startsWith(prefix) && (after === undefined || byBytes(row.key, after) > 0))
+    .sort(order);
+  let size = 0;
+  const end = found.findIndex(({ value }, index) => {
+    if (index > 0 && (index >= limit || size >= PAGE_CHARS)) return true;
+    size += value.length;
+    return false;
+  });
+  if (end === -1) return { rows: found };
+  const rows = found.slice(0, end);
+  const last = rows.at(-1);
+  return last === undefined ? { rows } : { rows, next: last.key };
+}
 
 function open(content: Content, options: MemoryStoreOptions): MemoryStore {
   content.epoch += 1;
@@ -59,6 +75,8 @@ function open(content: Content, options: MemoryStoreOptions): MemoryStore {
   return {
     durability: "memory",
     load: async () => [...content.rows.values()].sort(order),
+    get: (space, key) => content.rows.get(JSON.stringify([space, key]))?.value,
+    range: async (space, range) => pageOf(content, space, range),
     commit(writes) {
       const ready = wait();
       tail = tail.catch(() => undefined).then(() => ready.then(() => run(writes)));

@@ -6,7 +6,12 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Row, Write } from "../ports/store.ts";
 
 /** What the storage thread is asked. */
-export type Request = { type: "load" } | { type: "commit"; writes: readonly Write[] } | { type: "close" };
+export type Request =
+  | { type: "load" }
+  | { type: "get"; space: string; key: string }
+  | { type: "range"; space: string; after: string | undefined; prefix: string; limit: number }
+  | { type: "commit"; writes: readonly Write[] }
+  | { type: "close" };
 /** What it answers, in the order of the requests. */
 export type Reply = { ok: true; rows?: readonly Row[] } | { ok: false; code: string; message: string };
 
@@ -75,6 +80,10 @@ function serve(db: DatabaseSync): (request: Request) => Reply {
   const upsert = db.prepare("INSERT INTO rows (space, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value");
   const remove = db.prepare("DELETE FROM rows WHERE space = ? AND key = ?");
   const all = db.prepare("SELECT space, key, value FROM rows ORDER BY space, key");
+  const one = db.prepare("SELECT space, key, value FROM rows WHERE space = ? AND key = ?");
+  const some = db.prepare("SELECT space, key, value FROM rows WHERE space = ? AND key > ? AND key >= ? ORDER BY key LIMIT ?");
+  const rowsOf = (found: readonly Record<string, unknown>[]): Row[] =>
+    found.map(({ space, key, value }) => ({ space: String(space), key: String(key), value: String(value) }));
   const commit = (writes: readonly Write[]): void => {
     db.exec("BEGIN IMMEDIATE");
     for (const { space, key, value } of writes) {
@@ -86,10 +95,13 @@ function serve(db: DatabaseSync): (request: Request) => Reply {
   return (request) => {
     switch (request.type) {
       case "load":
-        return {
-          ok: true,
-          rows: all.all().map(({ space, key, value }) => ({ space: String(space), key: String(key), value: String(value) })),
-        };
+        return { ok: true, rows: rowsOf(all.all()) };
+      case "get":
+        return { ok: true, rows: rowsOf(one.all(request.space, request.key)) };
+      case "range": {
+        const { space, after = "", prefix, limit } = request;
+        return { ok: true, rows: rowsOf(some.all(space, after, prefix, limit)).filter(({ key }) => key.startsWith(prefix)) };
+      }
       case "commit":
         commit(request.writes);
         return { ok: true };

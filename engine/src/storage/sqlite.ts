@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { BusError } from "@iii/sdk";
-import type { Row, Store, StoreStats, Write } from "../ports/store.ts";
+import type { Page, RangeOptions, Row, Store, StoreStats, Write } from "../ports/store.ts";
 import type { Reply, Request } from "./sqlite-thread.ts";
 
 interface Waiter {
@@ -50,8 +50,22 @@ class SqliteStore implements Store {
     this.#thread = new Thread(file);
   }
 
-  async load(): Promise<readonly Row[]> {
-    const reply = await this.#thread.ask({ type: "load" });
+  load(): Promise<readonly Row[]> {
+    return this.#read({ type: "load" });
+  }
+
+  async get(space: string, key: string): Promise<string | undefined> {
+    return (await this.#read({ type: "get", space, key }))[0]?.value;
+  }
+
+  async range(space: string, { after, prefix = "", limit }: RangeOptions): Promise<Page> {
+    const rows = await this.#read({ type: "range", space, after, prefix, limit });
+    const last = rows.at(-1);
+    return last === undefined ? { rows } : { rows, next: last.key };
+  }
+
+  async #read(request: Request): Promise<readonly Row[]> {
+    const reply = await this.#thread.ask(request);
     if (!reply.ok) throw this.#fail(reply);
     return reply.rows ?? [];
   }

@@ -45,6 +45,25 @@ export function storeCases(name: string, adapter: StoreCase): void {
       await store.close();
     });
 
+    test("one row is read by its key, and rows in order of the bytes of their keys, page by page", async () => {
+      const store = await adapter.open();
+      const keys = ["a/1", "a/2", "b", "\uff5e", "\u{1d11e}", "a/10"];
+      await store.commit([...keys.map((key) => row("s", key, `v${key}`)), row("t", "b", "other")]);
+      expect(await store.get("s", "b")).toBe("vb");
+      expect(await store.get("s", "c")).toBeUndefined();
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await store.range("s", { after, limit: 2 });
+        seen.push(...page.rows.map(({ key }) => key));
+        after = page.next;
+      } while (after !== undefined);
+      expect(seen).toEqual(["a/1", "a/10", "a/2", "b", "\uff5e", "\u{1d11e}"]);
+      expect((await store.range("s", { prefix: "a/", limit: 9 })).rows.map(({ key }) => key)).toEqual(["a/1", "a/10", "a/2"]);
+      expect((await store.range("s", { prefix: "a/", after: "a/10", limit: 9 })).rows.map(({ key }) => key)).toEqual(["a/2"]);
+      await store.close();
+    });
+
     test("a batch with nothing in it is acknowledged", async () => {
       const store = await adapter.open();
       await store.commit([]);
