@@ -180,6 +180,90 @@ export const GROUPS: readonly Group[] = [
     },
   },
   {
+    title: "Slots, quotas and registrations have owners",
+    from: FAULT,
+    rows: {
+      // K5.1
+      //
+      // K5.2
+      //
+      // K5.3
+      //
+      // K5.4
+      //
+      // K5.5
+      //
+      // K5.6
+      //
+      // K5.7
+      //
+    },
+  },
+  {
+    title: "Flow control neither drops nor stalls",
+    from: FAULT,
+    rows: {
+      // K6.1
+      //
+      // K6.2
+      //
+      // K6.3
+      //
+      // K6.4
+      //
+      // K6.5
+      //
+    },
+  },
+  {
+    title: "What grows is bounded, and costs grow with the work",
+    from: FAULT,
+    rows: {
+      // K9.1
+      //
+      // K9.2
+      //
+      // K9.3
+      //
+      // K9.4
+      //
+      // K9.5
+      //
+      // K9.6
+      //
+      // K9.7
+      //
+      // K9.8
+      //
+      // K9.9
+      //
+      // K9.10
+      //
+      // K9.11
+      //
+      // K9.12
+      //
+      // K9.13
+      //
+      // K9.14
+      //
+    },
+  },
+  {
+    title: "The store under damage",
+    from: FAULT,
+    rows: {
+      // K10.1
+      //
+      // K10.2
+      //
+      // K10.3
+      //
+      // K10.4
+      //
+    },
+  },
+  {
     title: "People",
     from: USER,
     rows: {
