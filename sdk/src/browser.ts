@@ -1,7 +1,7 @@
 // The client for a web page. Must not reach anything of Node: a test walks its imports.
 import { type Dialer, shownAddress, type Wire, type WireHandlers } from "./ports.ts";
 
-export * from "./client/channel-port.ts";
+export type * from "./client/channel-port.ts";
 export { connect } from "./client/connect.ts";
 export * from "./client/iii.ts";
 export * from "./client/options.ts";

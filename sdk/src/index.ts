@@ -6,6 +6,7 @@ export { connect } from "./client/connect.ts";
 export * from "./client/iii.ts";
 export * from "./client/options.ts";
 export * from "./client/spans.ts";
+export * from "./definition.ts";
 export * from "./depth.ts";
 export * from "./errors.ts";
 export * from "./failpoint.ts";

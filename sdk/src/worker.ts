@@ -3,8 +3,8 @@
 import { z } from "zod";
 import type { Iii } from "./client/iii.ts";
 import type { Client } from "./client/options.ts";
+import type { Call, FunctionDefinition, Handler, TriggerSpec } from "./definition.ts";
 import { BusError } from "./errors.ts";
-import type { Call, FunctionDefinition, Handler, TriggerSpec } from "./function.ts";
 import type { Logger } from "./log-port.ts";
 import type { Clock, Random } from "./ports.ts";
 import { checkConfig } from "./worker-config.ts";

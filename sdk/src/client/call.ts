@@ -1,5 +1,5 @@
 // A call on its way out: its three spellings, its deadline, its parent and its trace context, as one frame's text.
-import type { FunctionDefinition } from "../function.ts";
+import type { FunctionDefinition } from "../definition.ts";
 import type { Random } from "../ports.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage } from "./baggage.ts";

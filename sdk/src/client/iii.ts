@@ -1,6 +1,6 @@
 // The client's public face: what a worker, a test or the browser can do on the bus.
 import type { z } from "zod";
-import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../function.ts";
+import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../definition.ts";
 import type { Action } from "../protocol/frames.ts";
 import type { ChannelReader, ChannelRef, ChannelWriter } from "./channel-port.ts";
 

@@ -1,6 +1,5 @@
 // A definition and its handler as something that can be registered: input parsed, output checked, schemas for the catalogue.
 import type { z } from "zod";
-import { BusError } from "../errors.ts";
 import {
   type Call,
   type FunctionDefinition,
@@ -9,7 +8,8 @@ import {
   type RegisterOptions,
   requestFormat,
   responseFormat,
-} from "../function.ts";
+} from "../definition.ts";
+import { BusError } from "../errors.ts";
 import { issueText } from "../issues.ts";
 import { isThenable } from "./frame-text.ts";
 

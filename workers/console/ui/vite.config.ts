@@ -4,11 +4,9 @@ import { defineConfig } from "vite";
 
 const engine = process.env["III_HTTP_URL"] ?? "http://127.0.0.1:3111";
 
-// What the bundle's libraries import and the page never uses: schemas (checked where calls arrive, not here), and markdown's own link
-// finder and its tables of hosts and character names. The stand-ins save half of the bytes.
+// What the bundle's libraries import and the page never uses: markdown's own link finder and its tables of hosts and character names.
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const standIns = {
-  zod: here("src/stand-ins/zod.ts"),
   "linkify-it": here("src/stand-ins/linkify.ts"),
   "punycode.js": here("src/stand-ins/punycode.ts"),
   entities: here("src/stand-ins/entities.ts"),
