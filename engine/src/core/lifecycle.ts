@@ -1,6 +1,6 @@
 // How connections come and go: registration, reattachment, and the clean-up that runs once for each.
 
-import type { Principal } from "@iii/sdk/protocol";
+import type { FrameOf, Principal } from "@iii/sdk/protocol";
 import { type Announcement, type Connection, newConnection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect } from "./effects.ts";
@@ -51,10 +51,10 @@ export function disconnect(core: Core, id: string, out: Effect[]): void {
 }
 
 /** A client is back: its old connection, if it still stands, goes first. A wrong claim is ignored without an answer. */
-export function reattach(core: Core, conn: Connection, head: Record<string, unknown>, out: Effect[]): void {
-  const { previous_worker_id, reattach_token } = head;
-  if (typeof previous_worker_id === "string") takeMark(core, conn, previous_worker_id, reattach_token);
-  const old = typeof previous_worker_id === "string" ? core.connections.get(previous_worker_id) : undefined;
+export function reattach(core: Core, conn: Connection, frame: FrameOf<"reattach">, out: Effect[]): void {
+  const { previous_worker_id, reattach_token } = frame;
+  takeMark(core, conn, previous_worker_id, reattach_token);
+  const old = core.connections.get(previous_worker_id);
   if (old === undefined || old.id === conn.id || old.token !== reattach_token) {
     out.push({ type: "note", level: "debug", message: "a reattach matched no live connection", fields: { worker_id: conn.id } });
     return;
@@ -64,7 +64,7 @@ export function reattach(core: Core, conn: Connection, head: Record<string, unkn
 }
 
 /** What a client did for an agent before it broke off still binds it. A mark that it holds already is not changed for another one. */
-function takeMark(core: Core, conn: Connection, previous: string, token: unknown): void {
+function takeMark(core: Core, conn: Connection, previous: string, token: string): void {
   if (conn.mark === undefined || conn.principal.kind === "entry" || conn.mark.at(core.now()) !== undefined) return;
   const old = core.connections.get(previous);
   const standing = old !== undefined && old.id !== conn.id && old.token === token ? old.mark : undefined;

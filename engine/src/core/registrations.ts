@@ -1,28 +1,23 @@
 // What workers register: functions, trigger types and bindings. Refusals answer where the protocol has an answer, else they are noted.
 import type { ErrorBody } from "@iii/sdk";
-import { FunctionId } from "@iii/sdk/protocol";
+import { type FrameOf, FunctionId } from "@iii/sdk/protocol";
 import { boundedError, printable } from "./bounds.ts";
 import type { Connection } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { BindingData, Effect } from "./effects.ts";
 import { noteRefusal } from "./notes.ts";
 
-type Head = Record<string, unknown>;
-
-export function text(head: Head, key: string): string | undefined {
-  const value = head[key];
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
+type RegisterFunction = FrameOf<"registerfunction">;
 
 function note(message: string, fields: Record<string, unknown>): Effect {
   return { type: "note", level: "warn", message, fields };
 }
 
 /** Why this connection may not register this function, if so: what stands in the note. */
-function functionObjection(core: Core, conn: Connection, head: Head): { message: string; code: string } | undefined {
-  const id = FunctionId.safeParse(head["id"]);
+function functionObjection(core: Core, conn: Connection, frame: RegisterFunction): { message: string; code: string } | undefined {
+  const id = FunctionId.safeParse(frame.id);
   if (!id.success) return { code: "id_invalid", message: "a function with an unusable id was not registered" };
-  if (head["invocation"] !== undefined && head["invocation"] !== null) {
+  if (frame.invocation !== undefined && frame.invocation !== null) {
     return {
       code: "function_not_invokable",
       message: "a function that is called by HTTP was not registered: this engine calls workers only",
@@ -34,22 +29,15 @@ function functionObjection(core: Core, conn: Connection, head: Head): { message:
   return { code: "quota_exceeded", message: "the connection has too many functions" };
 }
 
-export function registerFunction(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
-  const refused = functionObjection(core, conn, head);
-  const function_id = text(head, "id") ?? "";
+export function registerFunction(core: Core, conn: Connection, frame: RegisterFunction, now: number, out: Effect[]): void {
+  const refused = functionObjection(core, conn, frame);
+  const { id: function_id, description, metadata, request_format, response_format } = frame;
   if (refused !== undefined) {
     const { code, message } = refused;
     noteRefusal(conn, now, message, { function_id: printable(function_id), code }, out);
     return;
   }
-  const { metadata, request_format, response_format } = head;
-  const claim = core.functions.claim(conn.id, {
-    id: function_id,
-    description: text(head, "description"),
-    metadata,
-    request_format,
-    response_format,
-  });
+  const claim = core.functions.claim(conn.id, { id: function_id, description, metadata, request_format, response_format });
   conn.functions.add(function_id);
   if (claim === "taken") {
     noteRefusal(conn, now, "a built-in function id cannot be claimed", { function_id, code: "function_owned" }, out);
@@ -58,17 +46,15 @@ export function registerFunction(core: Core, conn: Connection, head: Head, now: 
   out.push({ type: "functions", added: [function_id], removed: [] });
 }
 
-export function unregisterFunction(core: Core, conn: Connection, head: Head, out: Effect[]): void {
-  const id = text(head, "id");
-  if (id === undefined || !conn.functions.delete(id)) return;
+export function unregisterFunction(core: Core, conn: Connection, id: string, out: Effect[]): void {
+  if (!conn.functions.delete(id)) return;
   const left = core.functions.release(conn.id, id);
   if (left === "removed") out.push({ type: "functions", added: [], removed: [id] });
   if (left === "moved") out.push({ type: "functions", added: [id], removed: [] });
 }
 
-export function registerTriggerType(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
-  const id = text(head, "id");
-  if (id === undefined) return;
+export function registerTriggerType(core: Core, conn: Connection, frame: FrameOf<"registertriggertype">, now: number, out: Effect[]): void {
+  const { id, description = "", trigger_request_format, call_request_format } = frame;
   const refused = core.access.refuseClaim(id, conn.principal, conn.kind);
   if (refused !== undefined) {
     noteRefusal(conn, now, refused.message, { trigger_type: printable(id), code: refused.code }, out);
@@ -78,15 +64,13 @@ export function registerTriggerType(core: Core, conn: Connection, head: Head, no
     noteRefusal(conn, now, "the connection has too many trigger types", { trigger_type: id, code: "quota_exceeded" }, out);
     return;
   }
-  const { trigger_request_format, call_request_format } = head;
-  const info = { id, description: text(head, "description") ?? "", trigger_request_format, call_request_format };
+  const info = { id, description, trigger_request_format, call_request_format };
   if (core.triggers.provide(conn.id, info, out)) conn.types.add(id);
   else noteRefusal(conn, now, "a built-in trigger type cannot be claimed", { trigger_type: id }, out);
 }
 
-export function unregisterTriggerType(core: Core, conn: Connection, head: Head, out: Effect[]): void {
-  const id = text(head, "id");
-  if (id !== undefined && conn.types.delete(id)) core.triggers.unprovide(conn.id, id, out);
+export function unregisterTriggerType(core: Core, conn: Connection, id: string, out: Effect[]): void {
+  if (conn.types.delete(id)) core.triggers.unprovide(conn.id, id, out);
 }
 
 export function sendRefusal(
@@ -116,18 +100,10 @@ function bindingObjection(core: Core, conn: Connection, wanted: BindingData): Er
   return core.access.refuseBinding(wanted, { origin, direct: false, kind, principal, session: held_mark?.session });
 }
 
-export function registerTrigger(core: Core, conn: Connection, head: Head, now: number, out: Effect[]): void {
-  const id = text(head, "id");
-  if (id === undefined) return;
-  const trigger_type = text(head, "trigger_type") ?? "";
-  const function_id = text(head, "function_id") ?? "";
-  const { config = null, metadata } = head;
+export function registerTrigger(core: Core, conn: Connection, frame: FrameOf<"registertrigger">, now: number, out: Effect[]): void {
+  const { id, trigger_type, function_id, config = null, metadata } = frame;
   const binding: BindingData = { id, trigger_type, function_id, config, metadata, worker_id: conn.id, principal: conn.principal };
-  const missing = trigger_type === "" ? "trigger_type" : function_id === "" ? "function_id" : undefined;
-  const refused =
-    missing === undefined
-      ? bindingObjection(core, conn, binding)
-      : { code: "trigger_registration_failed", message: `'${missing}' is missing or no text` };
+  const refused = bindingObjection(core, conn, binding);
   if (refused !== undefined) {
     sendRefusal(conn.id, binding, refused, out);
     return;
@@ -142,9 +118,9 @@ export function registerTrigger(core: Core, conn: Connection, head: Head, now: n
 }
 
 /** Removes a binding that the connection owns, or that nobody owns. */
-export function unregisterTrigger(core: Core, conn: Connection, id: string | undefined, out: Effect[]): boolean {
-  const held = id === undefined ? undefined : core.triggers.get(id);
-  if (id === undefined || held === undefined) return false;
+export function unregisterTrigger(core: Core, conn: Connection, id: string, out: Effect[]): boolean {
+  const held = core.triggers.get(id);
+  if (held === undefined) return false;
   if (held.worker_id !== null && held.worker_id !== conn.id) {
     out.push(note("a trigger of another connection was not unregistered", { worker_id: conn.id, trigger_id: id }));
     return false;
@@ -155,14 +131,13 @@ export function unregisterTrigger(core: Core, conn: Connection, id: string | und
 }
 
 /** A provider says how a registration went. Only the type's provider is believed; a refusal goes on to who asked. */
-export function triggerResult(core: Core, conn: Connection, head: Head, out: Effect[]): void {
-  const id = text(head, "id");
-  const binding = id === undefined ? undefined : core.triggers.get(id);
-  const { error } = head;
+export function triggerResult(core: Core, conn: Connection, frame: FrameOf<"triggerregistrationresult">, out: Effect[]): void {
+  const { id, error } = frame;
+  const binding = core.triggers.get(id);
   if (binding === undefined || error === undefined || error === null) return;
   if (core.triggers.provider(binding.trigger_type)?.conn !== conn.id) return;
   core.triggers.park(binding.id);
-  const body = boundedError(typeof error === "object" ? (error as Head) : { message: String(error) });
+  const body = boundedError(typeof error === "object" ? (error as Record<string, unknown>) : { message: String(error) });
   if (binding.worker_id !== null) sendRefusal(binding.worker_id, binding, body, out);
 }
 

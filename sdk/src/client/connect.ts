@@ -1,10 +1,10 @@
 // A connection to the bus: puts the link, the session, the waiting calls and the running handlers together.
 import type { z } from "zod";
+import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../definition.ts";
 import { BusError, fromWire, toBusError } from "../errors.ts";
-import type { FunctionDefinition, Handler, RegisterOptions, TriggerSpec } from "../function.ts";
 import { type Logger, silentLogger } from "../log-port.ts";
 import type { Clock, Random } from "../ports.ts";
-import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
+import type { Frame, FrameOf } from "../protocol/frames.ts";
 import { systemClock, systemRandom } from "../system.ts";
 import { within } from "../time.ts";
 import { type Ambient, processAmbient } from "./ambient.ts";
@@ -270,7 +270,7 @@ class BusClient implements Client {
         if (frame.error !== undefined) this.#log.error({ ...frame }, "a trigger could not be registered");
         return;
       case "error":
-        this.#log.error({ ...frame.error }, "the engine refused this connection");
+        this.#log.error({ error: frame.error }, "the engine refused this connection");
         return;
       default:
     }
@@ -284,7 +284,7 @@ class BusClient implements Client {
     });
   }
 
-  #settle(frame: InvocationResultFrame): void {
+  #settle(frame: FrameOf<"invocationresult">): void {
     const { error } = frame;
     const known = this.#pending.settle(frame.invocation_id, error == null ? { value: frame.result } : { error: fromWire(error) });
     if (!known) this.#log.debug({ invocation_id: frame.invocation_id, function_id: frame.function_id }, "an answer that nobody waits for");

@@ -1,11 +1,11 @@
 // Runs the handlers of one connection: finds the function, sets its call up, turns what it does into an answer.
 
+import type { Call, Handler } from "../definition.ts";
 import type { ErrorBody } from "../errors.ts";
 import { BusError, stackOf, toBusError, toWire } from "../errors.ts";
-import type { Call, Handler } from "../function.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock, Timer } from "../ports.ts";
-import type { CallContext, InvokeFunctionFrame } from "../protocol/frames.ts";
+import type { CallContext, FrameOf } from "../protocol/frames.ts";
 import { capture } from "../secrets.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { formatBaggage, parseBaggage } from "./baggage.ts";
@@ -110,7 +110,7 @@ export class Executions {
   }
 
   /** Serves one invocation. `answer` is called at most once; never when the caller wants no reply. */
-  invoke(frame: InvokeFunctionFrame, answer: Answer): void {
+  invoke(frame: FrameOf<"invokefunction">, answer: Answer): void {
     const { invocation_id, function_id } = frame;
     const id = invocation_id ?? "";
     if (id !== "" && (this.#running.has(id) || this.#recent.has(id))) {
@@ -154,7 +154,7 @@ export class Executions {
   }
 
   /** A handler that answers at once costs no promise. */
-  #start(frame: InvokeFunctionFrame, handler: Handler, reply: (outcome: Outcome) => void): void {
+  #start(frame: FrameOf<"invokefunction">, handler: Handler, reply: (outcome: Outcome) => void): void {
     const key = frame.invocation_id ?? `void:${++this.#voids}`;
     const run = this.#begin(frame);
     let value: unknown;
@@ -196,7 +196,7 @@ export class Executions {
     this.#recent.add(id);
   }
 
-  #begin(frame: InvokeFunctionFrame): Run {
+  #begin(frame: FrameOf<"invokefunction">): Run {
     const { function_id, traceparent } = frame;
     const { spans, owner, clock } = this.#deps;
     const traced = spans !== undefined || traceparent !== undefined;
@@ -251,11 +251,11 @@ export class Executions {
 
 /** What a handler is told. A class, because one is made for every call and most are never looked at. */
 class HandlerCall implements Call {
-  readonly #frame: InvokeFunctionFrame;
+  readonly #frame: FrameOf<"invokefunction">;
   readonly #scope: CallScope;
   readonly #lazy: LazySignal;
 
-  constructor(frame: InvokeFunctionFrame, scope: CallScope, lazy: LazySignal) {
+  constructor(frame: FrameOf<"invokefunction">, scope: CallScope, lazy: LazySignal) {
     this.#frame = frame;
     this.#scope = scope;
     this.#lazy = lazy;

@@ -3,7 +3,7 @@ import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 import { BusError, messageOf, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import { decodeFrame } from "../protocol/envelope.ts";
-import type { Frame, InvocationResultFrame } from "../protocol/frames.ts";
+import type { Frame, FrameOf } from "../protocol/frames.ts";
 import { decodeAnyway } from "../protocol/utf8.ts";
 
 /** @throws BusError `payload_too_deep` when the text could not be built for depth, `serialization_error` for what else JSON cannot carry. */
@@ -64,7 +64,7 @@ export function answerText(head: object, json: string | undefined, limit: number
  * A frame as it arrived; what is no JSON object is logged and ignored. When only its payload cannot be read, the one call that it
  * belongs to ends: a result becomes an error, an invocation is answered by `refuse`.
  */
-export function parseFrame(data: Uint8Array, log: Logger, refuse: (answer: InvocationResultFrame) => void): Frame | undefined {
+export function parseFrame(data: Uint8Array, log: Logger, refuse: (answer: FrameOf<"invocationresult">) => void): Frame | undefined {
   try {
     const frame = JSON.parse(decodeAnyway(data)) as Frame;
     return typeof frame === "object" && frame !== null ? frame : undefined;
@@ -87,7 +87,7 @@ function readableHead(data: Uint8Array): Frame | undefined {
 }
 
 /** The end of a call whose payload is no JSON; undefined when nobody waits for it. */
-function unreadable(head: Frame): InvocationResultFrame | undefined {
+function unreadable(head: Frame): FrameOf<"invocationresult"> | undefined {
   if ((head.type !== "invokefunction" && head.type !== "invocationresult") || head.invocation_id === undefined) return undefined;
   const { invocation_id, function_id } = head;
   const what = head.type === "invokefunction" ? "payload" : "result";

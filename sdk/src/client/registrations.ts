@@ -1,6 +1,6 @@
 // What this connection has registered, and the frames that register it again after a reconnect. Sends nothing itself.
-import type { Handler, RegisterOptions, TriggerSpec } from "../function.ts";
-import type { ReattachFrame, RegisterFunctionFrame, RegisterTriggerFrame, WorkerRegisteredFrame } from "../protocol/frames.ts";
+import type { Handler, RegisterOptions, TriggerSpec } from "../definition.ts";
+import type { FrameOf } from "../protocol/frames.ts";
 
 export interface ServedFunction {
   readonly id: string;
@@ -12,11 +12,11 @@ export interface BoundTrigger extends TriggerSpec {
   readonly id: string;
 }
 
-export function functionFrame({ id, options }: ServedFunction): RegisterFunctionFrame {
+export function functionFrame({ id, options }: ServedFunction): FrameOf<"registerfunction"> {
   return { type: "registerfunction", id, ...options };
 }
 
-export function triggerFrame(trigger: BoundTrigger): RegisterTriggerFrame {
+export function triggerFrame(trigger: BoundTrigger): FrameOf<"registertrigger"> {
   const { id, type, function_id, config = null, metadata } = trigger;
   return { type: "registertrigger", id, trigger_type: type, function_id, config, ...(metadata === undefined ? {} : { metadata }) };
 }
@@ -29,10 +29,10 @@ export class Registrations {
   max_frame_bytes: number | undefined;
   /** The client is on its way out: what it has registered is not offered again. */
   leaving = false;
-  #reattach: ReattachFrame | undefined;
+  #reattach: FrameOf<"reattach"> | undefined;
 
   /** The engine has named this connection. The token lets the next connection take its place. */
-  welcome({ worker_id, reattach_token: token, max_frame_bytes }: WorkerRegisteredFrame): void {
+  welcome({ worker_id, reattach_token: token, max_frame_bytes }: FrameOf<"workerregistered">): void {
     this.worker_id = worker_id;
     this.max_frame_bytes = max_frame_bytes;
     this.#reattach = token === undefined ? undefined : { type: "reattach", previous_worker_id: worker_id, reattach_token: token };
