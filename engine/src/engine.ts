@@ -44,7 +44,7 @@ export interface Engine {
   check(path: string, meta?: WireMeta): number;
   /** Takes a wire that has opened on `path`; undefined when no wire may open there. */
   accept(path: string, wire: Wire, meta?: WireMeta): WireHandlers | undefined;
-  /** Installs and starts the built-ins in order. */
+  /** Opens the store, then installs and starts the built-ins in order. */
   start(): Promise<void>;
   /** Before `stop`: takes no new workers and starts no new work; resolves when what runs has ended, after 5 s at the latest. */
   drain(): Promise<void>;
@@ -54,8 +54,8 @@ export interface Engine {
   crash(): void;
 }
 
-const MAX_REGISTRATIONS = 1_000;
-const CANCEL_GRACE_MS = 5_000;
+/** What no configuration changes. */
+const BOUNDS = { max_functions: 1_000, max_triggers: 1_000, cancel_grace_ms: 5_000 };
 const DRAIN_MS = 5_000;
 
 export function createEngine({ config, deps, builtins, entries }: EngineOptions): Engine {
@@ -64,8 +64,7 @@ export function createEngine({ config, deps, builtins, entries }: EngineOptions)
   const tracer: EngineTracer = { start: (name, options) => (observed?.tracer ?? noTracer).start(name, options) };
   const telemetry = builtins.find((builtin) => builtin.telemetry !== undefined)?.telemetry;
   const channels = builtins.find((builtin) => builtin.channels !== undefined)?.channels ?? noChannels;
-  const bounds = { max_functions: MAX_REGISTRATIONS, max_triggers: MAX_REGISTRATIONS, cancel_grace_ms: CANCEL_GRACE_MS };
-  const limits = { ...config.limits, ...bounds };
+  const limits = { ...config.limits, ...BOUNDS };
   const access = new Access({ add: config.access.add, ...(entries === undefined ? {} : { entries }) });
   const bus = new Bus({ clock, random, log, tracer, telemetry, access, limits });
   const tokens = new Tokens(random, deps.tokens);
@@ -95,6 +94,7 @@ export function createEngine({ config, deps, builtins, entries }: EngineOptions)
       return handlers === undefined ? undefined : tracked(wires, wire, handlers);
     },
     async start() {
+      await deps.store.open();
       const installed = builtins.map((builtin) => builtin.install(host));
       for (const part of installed) {
         await part.start?.();

@@ -34,6 +34,8 @@ export interface RangeOptions {
 export interface Page {
   /** In order of their keys. */
   readonly rows: readonly Row[];
+  /** Keys of rows that belong here and cannot be read. `health` names them, too; a list goes on without them. */
+  readonly damaged?: readonly string[];
   /** There may be more: `after` of the next page. */
   readonly next?: string;
 }
@@ -41,21 +43,49 @@ export interface Page {
 /** What a read of the store gives: at once where the adapter can, later where it must ask. */
 export type MaybePromise<T> = T | Promise<T>;
 
+/** What a start must know. */
+export interface Opened {
+  /** The last engine on this store closed it. */
+  readonly clean: boolean;
+  /** The rows were written by an earlier format. True at every start until a clean stop: what is derived from them may be missing. */
+  readonly migrated: boolean;
+}
+
+export interface CommitOptions {
+  /** May use the space that is kept back for ends, denials and acknowledgements when the disk is full. */
+  readonly reserve?: boolean;
+}
+
+export interface StoreHealth {
+  /** `full`: no space; only deletes and batches with `reserve` are taken until there is some. */
+  readonly mode: "ok" | "full";
+  /** Damaged or missing rows known so far, as `<space> <key>: what is wrong`. At most 100 are named. */
+  readonly damaged: readonly string[];
+  /** All of them. */
+  readonly damaged_rows: number;
+  /** Whether every row has been looked at since the start. `none`: this store does not look by itself. */
+  readonly scrub: "none" | "waiting" | "running" | "done" | "failed";
+}
+
 /**
  * Batches commit in the order in which `commit` was called; batches that arrive while one is in flight share the next transaction.
- * `commit` resolves only when the batch is as durable as `durability` says. It rejects with BusError `store_full`,
- * `store_unavailable` or `store_corrupt`; after a rejection nothing more is accepted (a failed sync is never retried).
- * Reads see what has been committed, not what is on its way. They reject with `store_corrupt` naming the row that is damaged.
+ * `commit` resolves only when the batch is as durable as `durability` says. It rejects with BusError `STORE_FULL` when there is no space:
+ * so does every batch that was waiting then, and the store goes on. After any other rejection (`store_unavailable`, `store_corrupt`)
+ * nothing more is accepted: a failed sync is never retried.
+ * Reads see what has been committed, not what is on its way. `get` rejects with `store_corrupt` naming a row that is damaged.
  */
 export interface Store {
   readonly durability: "full" | "relaxed" | "memory";
+  /** Opens the store; every call gives the same answer. Rejects with what is wrong with it. The first read or commit opens it as well. */
+  open(): Promise<Opened>;
   /** Everything in the store, read once at start. On its way out: use `range`. */
   load(): Promise<readonly Row[]>;
   /** The value of one row; undefined: there is none. */
   get(space: string, key: string): MaybePromise<string | undefined>;
   /** Rows of one space in order of their keys, a page at a time. */
   range(space: string, options: RangeOptions): Promise<Page>;
-  commit(writes: readonly Write[]): Promise<void>;
+  commit(writes: readonly Write[], options?: CommitOptions): Promise<void>;
+  health(): StoreHealth;
   stats(): StoreStats;
   close(): Promise<void>;
 }

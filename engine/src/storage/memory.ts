@@ -74,6 +74,8 @@ function open(content: Content, options: MemoryStoreOptions): MemoryStore {
 
   return {
     durability: "memory",
+    open: async () => ({ clean: true, migrated: false }),
+    health: () => ({ mode: "ok", damaged: [], damaged_rows: 0, scrub: "none" }),
     load: async () => [...content.rows.values()].sort(order),
     get: (space, key) => content.rows.get(JSON.stringify([space, key]))?.value,
     range: async (space, range) => pageOf(content, space, range),

@@ -1,82 +1,93 @@
-// The durable store: SQLite in a thread of its own. Batches that arrive while a commit is in flight share the next one.
+// The durable store: SQLite, written in a thread of its own. Batches that arrive while a commit is in flight share the next one.
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { BusError } from "@iii/sdk";
-import type { Page, RangeOptions, Row, Store, StoreStats, Write } from "../ports/store.ts";
-import type { Reply, Request } from "./sqlite-thread.ts";
+import type {
+  CommitOptions,
+  MaybePromise,
+  Opened,
+  Page,
+  RangeOptions,
+  Row,
+  Store,
+  StoreHealth,
+  StoreStats,
+  Write,
+} from "../ports/store.ts";
+import type { Answer, Refusal, Request, Setting } from "./sqlite/protocol.ts";
+import { Reader } from "./sqlite/reader.ts";
+import { StorageThread } from "./sqlite/thread-client.ts";
 
 interface Waiter {
   resolve(): void;
   reject(error: BusError): void;
 }
 
-/** One thread, asked one thing at a time. */
-class Thread {
-  readonly #worker: Worker;
-  readonly #waiting: ((reply: Reply) => void)[] = [];
-  #ended: Reply | undefined;
-
-  constructor(file: string) {
-    this.#worker = new Worker(new URL("./sqlite-thread.ts", import.meta.url), { workerData: { file } });
-    this.#worker.on("message", (reply: Reply) => this.#waiting.shift()?.(reply));
-    this.#worker.on("error", (error: Error) => this.#end(`the storage thread failed: ${error.message}`));
-    this.#worker.on("exit", () => this.#end("the storage thread has ended"));
-  }
-
-  ask(request: Request): Promise<Reply> {
-    if (this.#ended !== undefined) return Promise.resolve(this.#ended);
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      this.#worker.postMessage(request);
-    });
-  }
-
-  #end(message: string): void {
-    this.#ended ??= { ok: false, code: "store_unavailable", message };
-    for (const resolve of this.#waiting.splice(0)) resolve(this.#ended);
-  }
-}
-
 class SqliteStore implements Store {
-  readonly durability = "full";
-  readonly #thread: Thread;
+  readonly durability: Store["durability"];
+  readonly #file: string;
+  readonly #thread: StorageThread;
   readonly #stats: StoreStats = { commits: 0, writes: 0 };
+  #opening: Promise<Opened> | undefined;
+  #reader: Reader | undefined;
   #writes: Write[] = [];
   #waiters: Waiter[] = [];
   #busy: Promise<void> | undefined;
   #failed: BusError | undefined;
 
-  constructor(file: string) {
-    this.#thread = new Thread(file);
+  constructor(setting: Setting) {
+    this.durability = setting.sync === "full" ? "full" : "relaxed";
+    this.#file = setting.file;
+    this.#thread = new StorageThread(setting);
   }
 
-  load(): Promise<readonly Row[]> {
-    return this.#read({ type: "load" });
+  open(): Promise<Opened> {
+    this.#opening ??= this.#open();
+    return this.#opening;
   }
 
-  async get(space: string, key: string): Promise<string | undefined> {
-    return (await this.#read({ type: "get", space, key }))[0]?.value;
+  async #open(): Promise<Opened> {
+    const { opened } = await this.#ask({ type: "open" });
+    if (opened === undefined) throw new BusError("store_unavailable", `${this.#file} was opened without an answer`);
+    if (this.#failed === undefined) this.#reader = new Reader(this.#file);
+    return opened;
+  }
+
+  async load(): Promise<readonly Row[]> {
+    return (await this.#ask({ type: "load" })).rows ?? [];
+  }
+
+  get(space: string, key: string): MaybePromise<string | undefined> {
+    const found = this.#reader?.get(space, key) ?? "elsewhere";
+    if (found === "absent") return undefined;
+    return found === "elsewhere" ? this.#getElsewhere(space, key) : found.value;
+  }
+
+  async #getElsewhere(space: string, key: string): Promise<string | undefined> {
+    return (await this.#ask({ type: "get", space, key })).rows?.[0]?.value;
   }
 
   async range(space: string, { after, prefix = "", limit }: RangeOptions): Promise<Page> {
-    const rows = await this.#read({ type: "range", space, after, prefix, limit });
-    const last = rows.at(-1);
-    return last === undefined ? { rows } : { rows, next: last.key };
+    const { rows = [], next } = await this.#ask({ type: "range", space, after, prefix, limit });
+    return next === undefined ? { rows } : { rows, next };
   }
 
-  async #read(request: Request): Promise<readonly Row[]> {
+  async #ask(request: Request): Promise<Answer> {
     const reply = await this.#thread.ask(request);
     if (!reply.ok) throw this.#fail(reply);
-    return reply.rows ?? [];
+    return reply;
   }
 
-  commit(writes: readonly Write[]): Promise<void> {
+  commit(writes: readonly Write[], _options: CommitOptions = {}): Promise<void> {
     if (this.#failed !== undefined) return Promise.reject(this.#failed);
     return new Promise((resolve, reject) => {
       for (const write of writes) this.#writes.push(write);
       this.#waiters.push({ resolve, reject });
       this.#busy ??= this.#flush();
     });
+  }
+
+  health(): StoreHealth {
+    return { mode: "ok", damaged: [], damaged_rows: 0, scrub: "none" };
   }
 
   stats(): StoreStats {
@@ -86,6 +97,10 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     await this.#busy;
     this.#failed ??= new BusError("store_unavailable", "the store is closed");
+    await this.#opening?.catch(() => undefined);
+    // Before the thread's connection: the last one that closes takes the log away.
+    this.#reader?.close();
+    this.#reader = undefined;
     await this.#thread.ask({ type: "close" });
   }
 
@@ -112,13 +127,21 @@ class SqliteStore implements Store {
     for (const waiter of [...waiters, ...this.#waiters.splice(0)]) waiter.reject(error);
   }
 
-  #fail(reply: { code: string; message: string }): BusError {
-    this.#failed ??= new BusError(reply.code, reply.message);
+  #fail(refusal: Refusal): BusError {
+    this.#failed ??= new BusError(refusal.code, refusal.message);
     return this.#failed;
   }
 }
 
-/** Opens `<folder>/engine.db`. Errors of opening come from `load`. */
-export function createSqliteStore(options: { folder: string }): Store {
-  return new SqliteStore(join(options.folder, "engine.db"));
+export interface SqliteOptions {
+  readonly folder: string;
+  /** Default: `engine.db`. */
+  readonly file?: string;
+  /** `normal`: cheaper commits, the last of which a power cut may take. Default: `full`. */
+  readonly sync?: "full" | "normal";
+}
+
+/** The store in `<folder>/<file>`. One engine at a time has it. */
+export function createSqliteStore({ folder, file = "engine.db", sync = "full" }: SqliteOptions): Store {
+  return new SqliteStore({ file: join(folder, file), sync });
 }

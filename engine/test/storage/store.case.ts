@@ -64,6 +64,62 @@ export function storeCases(name: string, adapter: StoreCase): void {
       await store.close();
     });
 
+    test("a page ends at about 1 MB of values, with one row at least, and the next one goes on behind it", async () => {
+      const store = await adapter.open();
+      const big = "x".repeat(700_000);
+      await store.commit(["a", "b", "c", "d"].map((key) => row("s", key, big)));
+      const pages: string[][] = [];
+      let after: string | undefined;
+      do {
+        const page = await store.range("s", { after, limit: 100 });
+        pages.push(page.rows.map(({ key }) => key));
+        after = page.next;
+      } while (after !== undefined);
+      expect(pages).toEqual([
+        ["a", "b"],
+        ["c", "d"],
+      ]);
+      expect(await store.get("s", "d")).toBe(big);
+      await store.close();
+    });
+
+    test("a read sees the whole of a batch or nothing of it, and what was acknowledged at once", async () => {
+      const store = await adapter.open();
+      await store.open();
+      const pair = async () => {
+        // Read backwards: the first row is read last, so it is never older than the last one.
+        const second = Number((await store.get("s", "b")) ?? 0);
+        return { first: Number((await store.get("s", "a")) ?? 0), second };
+      };
+      let running = true;
+      const writing = (async () => {
+        for (let n = 1; n <= 60; n += 1) {
+          await store.commit([row("s", "a", String(n)), row("s", "b", String(n))]);
+          expect(await store.get("s", "b")).toBe(String(n));
+        }
+        running = false;
+      })();
+      while (running) {
+        const { first, second } = await pair();
+        expect(first).toBeGreaterThanOrEqual(second);
+        const { rows } = await store.range("s", { limit: 2 });
+        expect(new Set(rows.map(({ value }) => value)).size).toBeLessThan(2);
+        await new Promise((done) => setImmediate(done));
+      }
+      await writing;
+      await store.close();
+    });
+
+    test("a store that was closed opens clean, and every call of open says so", async () => {
+      const store = await adapter.open();
+      await store.commit([row("s", "k", "v")]);
+      const again = await adapter.reopen(store);
+      expect(await again.open()).toEqual({ clean: true, migrated: false });
+      expect(await again.open()).toEqual({ clean: true, migrated: false });
+      expect(again.health()).toMatchObject({ mode: "ok", damaged: [], damaged_rows: 0 });
+      await again.close();
+    });
+
     test("a batch with nothing in it is acknowledged", async () => {
       const store = await adapter.open();
       await store.commit([]);

@@ -1,5 +1,6 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -73,7 +74,7 @@ describe("sqlite store", () => {
     const where = folder();
     writeFileSync(join(where, "engine.db"), "this is no database".repeat(500));
     const store = createSqliteStore({ folder: where });
-    await expect(store.load()).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining(join(where, "engine.db")) });
+    await expect(store.open()).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining(join(where, "engine.db")) });
     await store.close();
   });
 
@@ -82,9 +83,64 @@ describe("sqlite store", () => {
     const first = createSqliteStore({ folder: where });
     await first.load();
     const second = createSqliteStore({ folder: where });
-    await expect(second.load()).rejects.toMatchObject({ code: "data_in_use", message: expect.stringContaining("another engine") });
+    await expect(second.open()).rejects.toMatchObject({ code: "data_in_use", message: expect.stringContaining("another engine") });
     await second.close();
     await first.close();
+  });
+
+  test("an engine killed with -9 leaves no lock behind, and the next start knows that it was not closed", async () => {
+    const where = folder();
+    const script = join(where, "holder.ts");
+    const store = fileURLToPath(new URL("../../src/storage/sqlite.ts", import.meta.url));
+    writeFileSync(
+      script,
+      `import { createSqliteStore } from ${JSON.stringify(store)};
+       const store = createSqliteStore({ folder: ${JSON.stringify(where)} });
+       await store.commit([{ space: "s", key: "k", value: "v" }]);
+       process.stdout.write("up");
+       setInterval(() => undefined, 1_000);`,
+    );
+    const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "close");
+    await once(child.stdout, "data");
+    const early = createSqliteStore({ folder: where });
+    await expect(early.open()).rejects.toMatchObject({ code: "data_in_use" });
+    await early.close();
+    child.kill("SIGKILL");
+    await ended;
+    const later = createSqliteStore({ folder: where });
+    expect(await later.open()).toEqual({ clean: false, migrated: false });
+    expect(await later.get("s", "k")).toBe("v");
+    await later.close();
+    expect(existsSync(join(where, "engine.db-wal"))).toBe(false);
+  });
+
+  test("small values are read at once, on the loop; large ones are promised", async () => {
+    const store = createSqliteStore({ folder: folder() });
+    await store.commit([
+      { space: "s", key: "small", value: "x".repeat(65_536) },
+      { space: "s", key: "large", value: "x".repeat(65_537) },
+    ]);
+    await store.open();
+    expect(store.get("s", "small")).toHaveLength(65_536);
+    expect(store.get("s", "none")).toBeUndefined();
+    const large = store.get("s", "large");
+    expect(large).toBeInstanceOf(Promise);
+    expect(await large).toHaveLength(65_537);
+    await store.close();
+  });
+
+  test("a second file of its own name lies beside, and says that a power cut may take its last commits", async () => {
+    const where = folder();
+    const state = createSqliteStore({ folder: where });
+    const traces = createSqliteStore({ folder: where, file: "traces.db", sync: "normal" });
+    await traces.commit([{ space: "t", key: "k", value: "trace" }]);
+    await state.open();
+    expect(await state.get("t", "k")).toBeUndefined();
+    expect([state.durability, traces.durability]).toEqual(["full", "relaxed"]);
+    expect(existsSync(join(where, "traces.db"))).toBe(true);
+    await traces.close();
+    await state.close();
   });
 
   test("rows of another schema version are refused", async () => {
@@ -96,7 +152,7 @@ describe("sqlite store", () => {
     db.exec("UPDATE meta SET value = '99'");
     db.close();
     const second = createSqliteStore({ folder: where });
-    await expect(second.load()).rejects.toMatchObject({ message: expect.stringContaining("schema version 99") });
+    await expect(second.open()).rejects.toMatchObject({ message: expect.stringContaining("schema version 99") });
     await second.close();
   });
 });
