@@ -2,14 +2,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { attachBus, type Builtin, createEngine, createMemoryStore, createSqliteStore, defaultBuiltins } from "@iii/engine";
+import { attachBus, type Builtin, createEngine, defaultBuiltins, openStore } from "@iii/engine";
 import { defaultEngineConfig } from "@iii/engine/config";
 import { defineFunction, silentLogger, systemClock, systemRandom } from "@iii/sdk";
 import { z } from "zod";
 import { play } from "../support/processes.ts";
 
 const [folder = "memory"] = process.argv.slice(2);
-const store = folder === "memory" ? createMemoryStore() : createSqliteStore({ folder });
+const store = openStore(folder === "memory" ? "memory" : "sqlite", folder);
 const config = defaultEngineConfig({ queues: { jobs: { concurrency: 64 } } });
 
 /** What a call costs that ends inside the engine. */

@@ -19,7 +19,7 @@ let server: Server;
 let url = "";
 
 beforeEach(async () => {
-  const config = defaultEngineConfig({ storage: "memory" });
+  const config = defaultEngineConfig({ store: "memory" });
   const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
   const entries = new Map([["gate", { provides: ["approval::*"], calls: [] }]]);
   engine = createEngine({ config, deps, builtins: defaultBuiltins(config), entries });

@@ -14,7 +14,7 @@ let server: Server;
 let url = "";
 
 beforeEach(async () => {
-  const config = defaultEngineConfig({ storage: "memory", limits: { slow_consumer_ms: 300, max_buffered_bytes: MB } });
+  const config = defaultEngineConfig({ store: "memory", limits: { slow_consumer_ms: 300, max_buffered_bytes: MB } });
   const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
   engine = createEngine({ config, deps, builtins: defaultBuiltins(config) });
   await engine.start();

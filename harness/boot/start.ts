@@ -5,7 +5,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
 import type { EntryRights } from "@iii/engine";
-import { createEngine, createMemoryStore, createSqliteStore, defaultBuiltins, type Engine, type Store, upgradeHandler } from "@iii/engine";
+import { createEngine, defaultBuiltins, type Engine, openStore, type Store, upgradeHandler } from "@iii/engine";
 import type { StackConfig } from "@iii/engine/config";
 import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/server";
 import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, supervisorBuiltin } from "@iii/engine/supervisor";
@@ -137,7 +137,7 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
     health: () => supervisor.health(),
     auth: config.engine.auth,
   });
-  const store = config.engine.storage === "memory" ? createMemoryStore() : createSqliteStore({ folder: dataFolder });
+  const store = openStore(config.engine.store, dataFolder);
   const engine = createEngine({
     config: config.engine,
     deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal, tokens: tokenStore(dataFolder) },

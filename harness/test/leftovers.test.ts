@@ -63,7 +63,7 @@ test("a start that fails because another engine runs leaves that engine's proces
   const address = taken.address();
   const port = typeof address === "object" ? address?.port : 0;
   const configPath = join(folder, "config.yaml");
-  writeFileSync(configPath, `version: 1\nengine: { storage: memory, data: ., port: ${port}, http: { port: 0 } }\nworkers: []\n`);
+  writeFileSync(configPath, `version: 1\nengine: { store: memory, data: ., port: ${port}, http: { port: 0 } }\nworkers: []\n`);
   const quiet = () => undefined;
   const starting = startStack({ configPath, env: process.env, log: silentLogger, out: quiet, note: quiet, fatal: quiet });
   await expect(starting).rejects.toMatchObject({ code: "port_in_use" });

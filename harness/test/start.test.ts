@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 test("a stack that is to end waits for no worker, and what it keeps is its owner's alone", async () => {
   const configPath = join(folder, "config.yaml");
   const worker = `{ name: silent, command: [sleep, "60"] }`;
-  writeFileSync(configPath, `version: 1\nengine: { storage: memory, data: data, port: 0, http: { port: 0 } }\nworkers: [${worker}]\n`);
+  writeFileSync(configPath, `version: 1\nengine: { store: memory, data: data, port: 0, http: { port: 0 } }\nworkers: [${worker}]\n`);
   const ending = new AbortController();
   const said: string[] = [];
   const note = (text: string) => void said.push(text);

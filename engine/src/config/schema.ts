@@ -41,7 +41,8 @@ export const AccessConfig = z.strictObject({
 });
 
 /** A key that an earlier version had. */
-const gone = (instead: string) => z.never(`is gone: use ${instead}; rows are added, none is taken away`).optional();
+const gone = (instead: string) => z.never(`is gone: use ${instead}`).optional();
+const goneRows = (instead: string) => gone(`${instead}; rows are added, none is taken away`);
 
 export const Limits = z.strictObject({
   /** Largest frame of the worker socket; a larger one closes it with 1009. */
@@ -93,7 +94,12 @@ const EngineShape = z.strictObject({
     .strictObject({ port: Port.default(3_111), allowed_origins: z.array(z.string().min(1)).default([]) })
     .default({ port: 3_111, allowed_origins: [] }),
   data: z.string().min(1).default(".iii"),
-  storage: z.enum(["sqlite", "memory"]).default("sqlite"),
+  /** Where the rows are: a file in the data folder, nowhere beyond this process, or a database server. */
+  store: z
+    .string()
+    .regex(/^(sqlite|memory|postgres(ql)?:\/\/.+)$/, "must be sqlite, memory or postgres://user@host:port/database")
+    .default("sqlite"),
+  storage: gone("engine.store (sqlite, memory or postgres://user@host:port/database)"),
   queues: z
     .record(z.string().min(1), QueueConfig)
     .default({})
@@ -103,8 +109,8 @@ const EngineShape = z.strictObject({
   auth: z.enum(["local", "required"]).default("local"),
   /** Host names by which others reach the listeners, through a proxy that speaks TLS. */
   allowed_hosts: z.array(z.string().min(1)).default([]),
-  human_only: gone("engine.access.add.closed_to_agents"),
-  protected_scopes: gone("engine.access.add.scopes"),
+  human_only: goneRows("engine.access.add.closed_to_agents"),
+  protected_scopes: goneRows("engine.access.add.scopes"),
   limits: Limits.default(Limits.parse({})),
 });
 

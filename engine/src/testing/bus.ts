@@ -106,7 +106,7 @@ class Bench implements TestBus {
     this.clock = options.clock ?? new ManualClock();
     this.store = options.store ?? createMemoryStore();
     this.#workers = workers;
-    this.#config = defaultEngineConfig({ storage: "memory", ...options.config });
+    this.#config = defaultEngineConfig({ store: "memory", ...options.config });
     this.#random = seededRandom(options.seed ?? 1);
     this.#log = options.log ?? silentLogger;
     this.#root = options.root ?? ".";

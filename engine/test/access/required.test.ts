@@ -20,7 +20,7 @@ interface Stand {
 
 async function stand(auth: "local" | "required"): Promise<Stand> {
   const config = defaultEngineConfig({
-    storage: "memory",
+    store: "memory",
     port: 0,
     http: { port: 0, allowed_origins: [] },
     auth,

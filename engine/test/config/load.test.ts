@@ -20,7 +20,7 @@ function config(text: string, env: Record<string, string> = {}) {
 
 test("a file of one line has every default", () => {
   const { engine, workers } = config("version: 1\n");
-  expect(engine).toMatchObject({ host: "127.0.0.1", port: 49_134, http: { port: 3_111 }, data: ".iii", storage: "sqlite" });
+  expect(engine).toMatchObject({ host: "127.0.0.1", port: 49_134, http: { port: 3_111 }, data: ".iii", store: "sqlite" });
   expect(engine.queues["turn-step"]).toEqual({
     type: "fifo",
     message_group_field: "session_id",
@@ -84,6 +84,16 @@ test.each<[string, string, string[]]>([
     ["config.yaml:3:9 engine.host: must be a loopback address (127.0.0.1, localhost or ::1) unless engine.auth is 'required'"],
   ],
   [
+    "the store's earlier key",
+    "version: 1\nengine:\n  storage: memory\n",
+    ["config.yaml:3:12 engine.storage: is gone: use engine.store (sqlite, memory or postgres://user@host:port/database)"],
+  ],
+  [
+    "a store that is none",
+    "version: 1\nengine:\n  store: mysql://db\n",
+    ["config.yaml:3:10 engine.store: must be sqlite, memory or postgres://user@host:port/database"],
+  ],
+  [
     "an unset variable",
     'version: 1\nengine:\n  data: "${NOPE}"\n',
     ["config.yaml:3:9 engine.data: NOPE is not set; set NOPE in the environment, or write ${NOPE:-default}"],
@@ -129,7 +139,7 @@ test.each<[string, Record<string, string>, object]>([
 test.each([
   ["another number", "port: 5000, http: { port: 5001 }, data: elsewhere"],
   ["a placeholder of another variable", 'port: "${OTHER:-5000}", http: { port: "${OTHER:-5001}" }, data: "${OTHER:-x}"'],
-  ["something else in the engine part", "storage: memory"],
+  ["something else in the engine part", "store: memory"],
   ["other keys of http", 'http: { allowed_origins: ["http://a"] }'],
 ])("U2 … over what the file says: %s", (_title, engine) => {
   const env = { III_PORT: "1", III_HTTP_PORT: "2", III_DATA_DIR: "d" };

@@ -17,7 +17,7 @@ export interface HttpBench {
 }
 
 export async function httpBench(options: HttpOptions = {}, allowedOrigins: readonly string[] = [], queues = {}): Promise<HttpBench> {
-  const config = defaultEngineConfig({ storage: "memory", queues });
+  const config = defaultEngineConfig({ store: "memory", queues });
   const http = httpBuiltin({ version: "0", ...options });
   const deps = { clock: systemClock, random: systemRandom, store: createMemoryStore(), log: silentLogger };
   const engine = createEngine({ config, deps, builtins: [...defaultBuiltins(config).filter((one) => one.name !== "http"), http] });

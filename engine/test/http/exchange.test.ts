@@ -23,7 +23,7 @@ let front: HttpFront;
 let iii: Iii;
 beforeEach(async () => {
   clock = new ManualClock();
-  const config = defaultEngineConfig({ storage: "memory" });
+  const config = defaultEngineConfig({ store: "memory" });
   const http = httpBuiltin({ timeout_ms: 1_000, grace_ms: 100 });
   const deps = { clock, random: seededRandom(1), store: createMemoryStore(), log: silentLogger };
   engine = createEngine({ config, deps, builtins: [...defaultBuiltins(config).filter((one) => one.name !== "http"), http] });
