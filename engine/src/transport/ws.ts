@@ -2,9 +2,9 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Wire, WireHandlers } from "@iii/sdk";
+import { FrameWriter } from "@iii/sdk/socket";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
 import type { Engine } from "../engine.ts";
-import { FrameWriter } from "./frame-writer.ts";
 
 export interface UpgradeOptions {
   /** What stands before the bus paths on this listener. The engine itself also strips one `/ws`. */

@@ -1,9 +1,9 @@
 // The engine's own frames as an independent WebSocket client reads them.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { FrameWriter } from "@iii/sdk/socket";
 import { expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { FrameWriter } from "../src/transport/frame-writer.ts";
 
 const SIZES = [0, 1, 124, 125, 126, 127, 128, 2_047, 2_048, 2_049, 2_100, 6_200, 65_534, 65_535, 65_536, 65_537, 300_000];
 const TEXTS = ["x", "é", "漢", "😀", "\ud800"];
