@@ -1,6 +1,7 @@
-// The engine's own frames as an independent WebSocket client reads them.
+// Our own frames as independent WebSocket peers read them: the engine's unmasked ones and the client's masked ones.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { wsDialer } from "@iii/sdk/run";
 import { FrameWriter } from "@iii/sdk/socket";
 import { expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -67,5 +68,66 @@ test("what waits is counted, leaves at the end of the turn, and is dropped on a 
   expect(writer.text("not open")).toBe(0);
   await new Promise((resolve) => client.once("close", resolve));
   expect(got).toEqual(["early"]);
+  await end();
+});
+
+/** A client's wire of ours and the server's end of it, by `ws` alone, with every chunk that the server's socket reads. */
+async function dialled() {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
+  await new Promise<void>((resolve) => server.once("listening", resolve));
+  const chunks: Buffer[] = [];
+  const got: { text: string; binary: boolean }[] = [];
+  const closed = Promise.withResolvers<number>();
+  server.on("connection", (far, request) => {
+    request.socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    far.on("message", (data: Buffer, binary) => got.push({ text: data.toString(), binary }));
+    far.on("close", (code) => closed.resolve(code));
+  });
+  const opened = Promise.withResolvers<void>();
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const wire = wsDialer(url).dial("/", { open: () => opened.resolve(), message() {}, close() {} });
+  await opened.promise;
+  const end = async (): Promise<void> => {
+    wire.terminate();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { wire, got, chunks, closed: closed.promise, end };
+}
+
+test("a client's messages of every size and kind arrive whole and in order, with what ws writes between them", async () => {
+  const { wire, got, end } = await dialled();
+  const sent: typeof got = [];
+  for (const size of SIZES) {
+    for (const letter of TEXTS) {
+      const text = letter.repeat(size);
+      const bytes = new TextEncoder().encode(text);
+      wire.send(text);
+      wire.send(bytes, true);
+      wire.send(bytes);
+      wire.ping?.();
+      const plain = new TextDecoder().decode(bytes);
+      sent.push({ text: plain, binary: false }, { text: plain, binary: true }, { text: plain, binary: false });
+    }
+  }
+  expect(wire.buffered).toBeGreaterThan(0);
+  await expect.poll(() => got.length, { timeout: 10_000 }).toBe(sent.length);
+  expect(got).toEqual(sent);
+  await end();
+});
+
+test("a client's small messages of one turn leave together, each with a mask of its own, and a close leaves none behind", async () => {
+  const { wire, got, chunks, closed, end } = await dialled();
+  for (let n = 0; n < 64; n += 1) wire.send("same");
+  await expect.poll(() => got.length).toBe(64);
+  const all = Buffer.concat(chunks);
+  // Each frame: two bytes of header, four of mask, four of text.
+  expect(all.length).toBe(64 * 10);
+  expect(chunks.length).toBeLessThan(4);
+  const masks = new Set(Array.from({ length: 64 }, (_, n) => all.readUInt32BE(n * 10 + 2)));
+  expect(masks.size).toBeGreaterThan(60);
+  wire.send("last");
+  wire.close(1000, "");
+  expect(await closed).toBe(1000);
+  expect(got.at(-1)).toEqual({ text: "last", binary: false });
   await end();
 });

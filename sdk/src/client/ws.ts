@@ -1,7 +1,7 @@
 // Wires over `ws`, for Node. The only file of the SDK that imports it.
-import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import { type Dialer, shownAddress, type Wire, type WireHandlers } from "../ports.ts";
+import { MaskedWriter } from "../socket/masked-writer.ts";
 
 export interface WsDialerOptions {
   /** Sent with the upgrade of every wire. */
@@ -12,8 +12,6 @@ export interface WsDialerOptions {
 
 const HANDSHAKE_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** So many frames leave without waiting for the end of the turn: the engine works while we do. */
-const FRAMES_PER_WRITE = 16;
 /** No limit on receive: the engine already bounds messages, and what it adds must not close us. */
 const MAX_PAYLOAD = 0;
 
@@ -40,9 +38,7 @@ const deadWire: Wire = { send() {}, pause() {}, resume() {}, close() {}, termina
 class WsWire implements Wire {
   readonly #socket: WebSocket;
   readonly #pingMs: number;
-  #tcp: Socket | undefined;
-  #corked = false;
-  #frames = 0;
+  #writer: MaskedWriter | undefined;
   #reason = "";
   #silent = 0;
   #pinger: NodeJS.Timeout | undefined;
@@ -55,10 +51,11 @@ class WsWire implements Wire {
       maxPayload: MAX_PAYLOAD,
       ...(options.headers === undefined ? {} : { headers: options.headers }),
     });
-    this.#socket.on("upgrade", (response) => {
-      this.#tcp = response.socket;
-      this.#tcp.setNoDelay(true);
-      this.#tcp.on("drain", () => handlers.drain?.());
+    this.#socket.on("upgrade", ({ socket }) => {
+      socket.setNoDelay(true);
+      socket.on("drain", () => handlers.drain?.());
+      const plain = (data: Uint8Array | string, binary: boolean): void => this.#socket.send(data, { binary });
+      this.#writer = new MaskedWriter(socket, () => this.#socket.readyState === WebSocket.OPEN, plain);
     });
     this.#socket.on("open", () => {
       this.#startPinging();
@@ -84,13 +81,11 @@ class WsWire implements Wire {
   }
 
   get buffered(): number {
-    return this.#socket.bufferedAmount;
+    return this.#socket.bufferedAmount + (this.#writer?.waiting ?? 0);
   }
 
   send(data: Uint8Array | string, binary = false): void {
-    if (this.#socket.readyState !== WebSocket.OPEN) return;
-    this.#cork();
-    this.#socket.send(data, { binary });
+    this.#writer?.send(data, binary);
   }
 
   pause(): void {
@@ -102,6 +97,7 @@ class WsWire implements Wire {
   }
 
   close(code = 1000, reason = ""): void {
+    this.#writer?.flush();
     this.#socket.close(code, reason);
     setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
@@ -112,30 +108,6 @@ class WsWire implements Wire {
 
   ping(): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
-  }
-
-  /** The frames of one turn of the event loop leave together, many of them in several writes. */
-  #cork(): void {
-    const tcp = this.#tcp;
-    if (tcp === undefined) return;
-    this.#frames += 1;
-    if (this.#corked) {
-      if (this.#frames > FRAMES_PER_WRITE) this.#flush(tcp);
-      return;
-    }
-    this.#corked = true;
-    tcp.cork();
-    process.nextTick(() => {
-      this.#corked = false;
-      this.#frames = 0;
-      tcp.uncork();
-    });
-  }
-
-  #flush(tcp: Socket): void {
-    this.#frames = 1;
-    tcp.uncork();
-    tcp.cork();
   }
 
   #startPinging(): void {

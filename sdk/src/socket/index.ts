@@ -1,1 +1,2 @@
 export * from "./frame-writer.ts";
+export * from "./masked-writer.ts";
