@@ -1,17 +1,15 @@
 // A durable agent turn with one tool call through the whole stack of real processes, beside the same work done bare. Gates on nothing.
 // node bench/turn.ts [--rounds 5] [--ms 1500]
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { connect } from "@iii/sdk";
-import { wsDialer } from "@iii/sdk/run";
-import { processesOf, type Stack, startStack, until } from "../harness/e2e/support/stack.ts";
+import type { Stack } from "../harness/e2e/support/stack.ts";
 import { Agent, type Model } from "./support/agent.ts";
-import { inFlight, inTurns, latencies, median, quantile, settings } from "./support/load.ts";
-import { cpuMs, type Role, rssMb, start } from "./support/processes.ts";
+import { type Boot, boot } from "./support/booted.ts";
+import { inFlight, inTurns, settings } from "./support/load.ts";
+import { rssMb, start } from "./support/processes.ts";
 import { digits, goals, head, table } from "./support/report.ts";
+import { best, mid, roleTurns, type Sample, stackTurns } from "./support/turns.ts";
 import { walCommits } from "./support/wal.ts";
 
 const SESSIONS = 32;
@@ -21,41 +19,6 @@ const SETTLED_MS = 12_000;
 
 const DEMO: Model = { provider: "scripted", model: "demo", text: 'call bench::echo {"text":"hello"}' };
 const HTTP: Model = { provider: "anthropic", model: "claude-sonnet-5-5", text: "call the echo" };
-
-interface Sample {
-  readonly p50: number;
-  readonly p99: number;
-  readonly per_second: number;
-  readonly cpu: number;
-}
-
-function sampleOf(seen: readonly number[], cpu: number): Sample {
-  const total = seen.reduce((sum, us) => sum + us);
-  return { p50: median(seen) / 1_000, p99: quantile(seen, 0.99) / 1_000, per_second: (seen.length * 1e6) / total, cpu: cpu / seen.length };
-}
-
-const cpuOf = (stack: Stack): number => processesOf(stack.folder).reduce((sum, pid) => sum + cpuMs(pid), 0);
-
-async function bareTurns(floor: Role): Promise<Sample> {
-  const before = cpuMs(floor.pid);
-  const seen = await floor.ask<number[]>("turns");
-  return sampleOf(seen, cpuMs(floor.pid) - before);
-}
-
-async function stackTurns(stack: Stack, agent: Agent, model: Model, ms: number): Promise<Sample> {
-  const before = cpuOf(stack);
-  let last = "";
-  const seen = await latencies(
-    async () => {
-      last = await agent.turn(model);
-    },
-    ms,
-    10,
-  );
-  const sample = sampleOf(seen, cpuOf(stack) - before);
-  await agent.check(last);
-  return sample;
-}
 
 /** Commits and bytes of the log per turn; counted again when the log was started over meanwhile. */
 async function diskPerTurn(stack: Stack, agent: Agent): Promise<{ commits: number; bytes: number }> {
@@ -70,46 +33,9 @@ async function diskPerTurn(stack: Stack, agent: Agent): Promise<{ commits: numbe
   return { commits: Number.NaN, bytes: Number.NaN };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-}
-
-interface Boot {
-  readonly answered: number;
-  readonly healthy: number;
-}
-
-/** Starts the stack; how long until the first call is answered, and until every worker is ready. */
-async function boot(env: Record<string, string>): Promise<{ stack: Stack; boot: Boot }> {
-  const port = await freePort();
-  const from = performance.now();
-  const first = connect({ dialer: wsDialer(`ws://127.0.0.1:${port}`), reconnect: { initial_ms: 5, max_ms: 5 } });
-  const answered = first.trigger("engine::functions::list", {}).then(() => performance.now() - from);
-  const tool = fileURLToPath(new URL("roles/tool.ts", import.meta.url));
-  const stack = await startStack({
-    ready: false,
-    config: (shipped) => `${shipped}\n  - name: bench-tool\n    command: ${JSON.stringify([process.execPath, tool])}\n`,
-    permissions: "version: 1\nrules:\n  - bench::echo\n",
-    env: { ...env, III_PORT: String(port) },
-  });
-  await until("every worker to be ready", async () => (await stack.health()).status === 200 || undefined);
-  const healthy = performance.now() - from;
-  const times = { answered: await answered, healthy };
-  await first.close({ drain_ms: 0 });
-  return { stack, boot: times };
-}
-
 const VARIANTS = ["bare SSE + 4 SQLite commits FULL", "the stack, demo model", "the stack, model over HTTP"] as const;
 type Variant = (typeof VARIANTS)[number];
 type Seen = Record<Variant, Sample[]>;
-const mid = (samples: readonly Sample[], key: keyof Sample): number => median(samples.map((one) => one[key]));
-const best = (samples: readonly Sample[], key: keyof Sample): number => Math.min(...samples.map((one) => one[key]));
-
 function show(seen: Seen): void {
   const bare = seen[VARIANTS[0]];
   const rows = VARIANTS.map((name) => {
@@ -156,12 +82,12 @@ async function main(folder: string): Promise<void> {
   await using model = await start("model");
   const url = String(model.up["url"]);
   await using floor = await start("bare-turn", url, folder, String(ms));
-  const { stack: started, boot: times } = await boot({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" });
+  const { stack: started, boot: times } = await boot({ env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "none" } });
   await using stack = started;
   const rss = { engine: rssMb(await stack.pid("engine")), host: rssMb(await stack.pid("host")) };
   const agent = new Agent(stack.iii);
   const run: Record<Variant, (ms: number) => Promise<Sample>> = {
-    "bare SSE + 4 SQLite commits FULL": () => bareTurns(floor),
+    "bare SSE + 4 SQLite commits FULL": () => roleTurns(floor),
     "the stack, demo model": (length) => stackTurns(stack, agent, DEMO, length),
     "the stack, model over HTTP": (length) => stackTurns(stack, agent, HTTP, length),
   };
