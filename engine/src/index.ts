@@ -5,6 +5,6 @@ export { createEngine, type Engine, type EngineDeps, type EngineOptions } from "
 export type { Binding, Builtin, BuiltinCall, Caller, EngineHost, EngineInvocation, TriggerTypeSpec } from "./ports/host.ts";
 export type { Row, Store, StoreStats, Write } from "./ports/store.ts";
 export { createMemoryStore, type MemoryStore } from "./storage/memory.ts";
-export { openStore } from "./storage/open.ts";
+export { openStore, storePlace } from "./storage/open.ts";
 export { linkedDialer } from "./transport/linked.ts";
 export { type AttachOptions, attachBus, type UpgradeOptions, upgradeHandler } from "./transport/ws.ts";

@@ -8,7 +8,8 @@ export interface StackFacts {
   readonly version: string;
   readonly busUrl: string;
   readonly httpUrl: string;
-  readonly dataFile: string;
+  /** Where the rows are. */
+  readonly place: string;
   readonly health: HealthReport;
   /** What the workers that are ready have to say. */
   readonly lines: readonly ShownLine[];
@@ -16,9 +17,9 @@ export interface StackFacts {
 
 const LABEL_WIDTH = 10;
 
-function dataText({ health, dataFile }: StackFacts): string {
+function dataText({ health, place }: StackFacts): string {
   if (health.durability === "memory") return "in memory: NOTHING survives the end of this process";
-  return `${dataFile} (durability ${health.durability})`;
+  return `${place} (durability ${health.durability})`;
 }
 
 const down = ({ failed }: HealthReport, name: string) => failed.some((one) => one.name === name);

@@ -5,7 +5,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
 import type { EntryRights } from "@iii/engine";
-import { createEngine, defaultBuiltins, type Engine, openStore, type Store, upgradeHandler } from "@iii/engine";
+import { createEngine, defaultBuiltins, type Engine, openStore, type Store, storePlace, upgradeHandler } from "@iii/engine";
 import type { StackConfig } from "@iii/engine/config";
 import { type HttpBuiltin, httpBuiltin, type Servers, serve } from "@iii/engine/server";
 import { type Plan, type PlanSource, processSpawner, type SupervisorBuiltin, supervisorBuiltin } from "@iii/engine/supervisor";
@@ -24,7 +24,6 @@ import { VERSION } from "./version.ts";
 
 const BANNER_WAIT_MS = 15_000;
 const LOOK_MS = 200;
-const STORE_FILE = "engine.db";
 
 export interface StartOptions {
   readonly configPath: string;
@@ -137,8 +136,8 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
     health: () => supervisor.health(),
     auth: config.engine.auth,
   });
-  const store = openStore(config.engine.store, dataFolder);
-  const engine = createEngine({
+  const store = openStore(config.engine.store, dataFolder, (error) => engine.host.fatal(error));
+  const engine: Engine = createEngine({
     config: config.engine,
     deps: { clock: systemClock, random: systemRandom, store, log: options.log, fatal: options.fatal, tokens: tokenStore(dataFolder) },
     entries,
@@ -205,7 +204,7 @@ async function tell(options: StartOptions, config: StackConfig, root: string, pa
   await until(() => isSettled(supervisor.health()) || isEnding(), systemClock, BANNER_WAIT_MS);
   if (isEnding()) return;
   const health = supervisor.health();
-  const facts = { version: VERSION, busUrl: urls.url, httpUrl: urls.httpUrl, dataFile: join(dataFolder, STORE_FILE), health };
+  const facts = { version: VERSION, busUrl: urls.url, httpUrl: urls.httpUrl, place: storePlace(config.engine.store, dataFolder), health };
   options.out(banner({ ...facts, lines: saidByWorkers(config, root, health.workers, urls) }));
 }
 

@@ -16,7 +16,7 @@ const health = (changes: Partial<HealthReport>): HealthReport => ({
   durability: "full",
   ...changes,
 });
-const facts = { version: "1", busUrl: "ws://h:1", httpUrl: "http://h:2", dataFile: "/d/engine.db", lines: [] };
+const facts = { version: "1", busUrl: "ws://h:1", httpUrl: "http://h:2", place: "/d/engine.db", lines: [] };
 const failed = health({
   status: "degraded",
   workers: ["a"],

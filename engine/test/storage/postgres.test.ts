@@ -95,6 +95,7 @@ describe.skipIf(server instanceof Error)(`postgres${server instanceof Error ? ` 
     await store.commit(Array.from({ length: 30 }, (_, n) => ({ space: "s", key: String(n + 10), value: "x".repeat(100_000) })));
     const page = await store.range("s", { limit: 100 });
     expect(page.rows.length).toBe(11);
+    expect(page.next).toBe("20");
     expect((await store.range("s", { limit: 100, after: page.next })).rows.map(({ key }) => key)[0]).toBe("21");
     await store.close();
   });
@@ -105,6 +106,8 @@ describe.skipIf(server instanceof Error)(`postgres${server instanceof Error ? ` 
     await store.commit([{ space: "s", key: "k", value: "true" }]);
     await behind(url, "UPDATE iii_rows SET value = 'null'");
     await expect(store.get("s", "k")).rejects.toMatchObject({ code: "store_corrupt", message: expect.stringContaining("s/k") });
+    expect(await store.range("s", { limit: 9 })).toEqual({ rows: [], damaged: ["k"] });
+    expect(store.health()).toMatchObject({ damaged: [expect.stringContaining("s k")], damaged_rows: 1 });
     await store.close();
   });
 
