@@ -255,7 +255,7 @@ export const GROUPS: readonly Group[] = [
     rows: {
       // K10.1
       //
-      // K10.2
+      "K10.2": "A full disk refuses additions as `STORE_FULL`; reads, deletes and denials go on, and it recovers without a restart",
       //
       // K10.3
       //

@@ -39,7 +39,7 @@ const RETRYABLE = {
   // storage
   VALUE_TOO_LARGE: false,
   store_unavailable: true,
-  store_full: true,
+  STORE_FULL: true,
   store_corrupt: false,
   fenced: false,
   NOT_FOUND: false,

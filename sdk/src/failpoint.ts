@@ -20,7 +20,7 @@ function parseEntry(entry: string): { name: string; plan: Plan } {
   return { name, plan: { action: "kill", hit: on ?? 1, delayMs: Number(delay), code: "" } };
 }
 
-/** Parses `name=kill@3,other=kill+50,third=error:store_full@2`. @throws on an entry that it does not understand. */
+/** Parses `name=kill@3,other=kill+50,third=error:STORE_FULL@2`. @throws on an entry that it does not understand. */
 export function parseFailpoints(text: string): ReadonlyMap<string, Plan> {
   const entries = text.split(",").map((part) => part.trim());
   return new Map(entries.filter((part) => part !== "").map((part) => [parseEntry(part).name, parseEntry(part).plan]));

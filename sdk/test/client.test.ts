@@ -211,7 +211,7 @@ test.each([
   ["nothing", () => undefined, {}],
   ["null", () => null, { result: null }],
   ["a plain error", () => Promise.reject(new Error("boom")), { error: { code: "invocation_failed", message: "boom" } }],
-  ["a bus error", () => Promise.reject(new BusError("store_full", "full")), { error: { code: "store_full", message: "full" } }],
+  ["a bus error", () => Promise.reject(new BusError("STORE_FULL", "full")), { error: { code: "STORE_FULL", message: "full" } }],
   ["a cycle", () => cyclic(), { error: { code: "serialization_error", message: expect.any(String) } }],
 ])("a handler that gives %s", async (_title, handler, body) => {
   const { peer, iii } = setUp();

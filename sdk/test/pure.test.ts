@@ -98,11 +98,11 @@ test.each([
 });
 
 test("failpoints are read, and what cannot be read is said", () => {
-  const plans = parseFailpoints("a=kill@3, b=kill+50,c=error:store_full@2,d=error:TIMEOUT");
+  const plans = parseFailpoints("a=kill@3, b=kill+50,c=error:STORE_FULL@2,d=error:TIMEOUT");
   expect([...plans].map(([name, { action, hit, delayMs, code }]) => [name, action, hit, delayMs, code])).toEqual([
     ["a", "kill", 3, 0, ""],
     ["b", "kill", 1, 50, ""],
-    ["c", "error", 2, 0, "store_full"],
+    ["c", "error", 2, 0, "STORE_FULL"],
     ["d", "error", undefined, 0, "TIMEOUT"],
   ]);
   expect(() => parseFailpoints("a=explode")).toThrow("a=explode");

@@ -70,8 +70,10 @@ export interface StoreHealth {
 /**
  * Batches commit in the order in which `commit` was called; batches that arrive while one is in flight share the next transaction.
  * `commit` resolves only when the batch is as durable as `durability` says. It rejects with BusError `STORE_FULL` when there is no space:
- * so does every batch that was waiting then, and the store goes on. After any other rejection (`store_unavailable`, `store_corrupt`)
+ * so does every batch that was waiting behind it, and the store goes on. After any other rejection (`store_unavailable`, `store_corrupt`)
  * nothing more is accepted: a failed sync is never retried.
+ * While `health().mode` is `full`, `commit` refuses at once whatever `takenWhenFull` (storage/full.ts) does not let in, and that alone:
+ * whoever shows rows to others before they are stored asks it first.
  * Reads see what has been committed, not what is on its way. `get` rejects with `store_corrupt` naming a row that is damaged.
  */
 export interface Store {

@@ -1,5 +1,5 @@
-// The durable store: SQLite, written in a thread of its own. Batches that arrive while a commit is in flight share the next one.
-import { join } from "node:path";
+// The durable store: SQLite, written in a thread of its own, read by key on the loop.
+import { dirname, join } from "node:path";
 import { BusError } from "@iii/sdk";
 import type {
   CommitOptions,
@@ -13,31 +13,32 @@ import type {
   StoreStats,
   Write,
 } from "../ports/store.ts";
+import { Commits } from "./commits.ts";
 import type { Answer, Refusal, Request, Setting } from "./sqlite/protocol.ts";
 import { Reader } from "./sqlite/reader.ts";
 import { StorageThread } from "./sqlite/thread-client.ts";
 
-interface Waiter {
-  resolve(): void;
-  reject(error: BusError): void;
-}
+/** How often the space is looked at, beside each commit. */
+const LOOK_MS = 30_000;
+/** The same while there is too little; and after the start, which needs no reserve to be quick. */
+const LOOK_SOON_MS = 1_000;
+
+const errorOf = ({ code, message }: Refusal): BusError => new BusError(code, message);
 
 class SqliteStore implements Store {
   readonly durability: Store["durability"];
   readonly #file: string;
   readonly #thread: StorageThread;
-  readonly #stats: StoreStats = { commits: 0, writes: 0 };
+  readonly #commits: Commits;
   #opening: Promise<Opened> | undefined;
   #reader: Reader | undefined;
-  #writes: Write[] = [];
-  #waiters: Waiter[] = [];
-  #busy: Promise<void> | undefined;
-  #failed: BusError | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(setting: Setting) {
     this.durability = setting.sync === "full" ? "full" : "relaxed";
     this.#file = setting.file;
     this.#thread = new StorageThread(setting);
+    this.#commits = new Commits(dirname(setting.file), (writes, small) => this.#transact(writes, small));
   }
 
   open(): Promise<Opened> {
@@ -48,7 +49,10 @@ class SqliteStore implements Store {
   async #open(): Promise<Opened> {
     const { opened } = await this.#ask({ type: "open" });
     if (opened === undefined) throw new BusError("store_unavailable", `${this.#file} was opened without an answer`);
-    if (this.#failed === undefined) this.#reader = new Reader(this.#file);
+    if (this.#commits.failed === undefined) {
+      this.#reader = new Reader(this.#file);
+      this.#lookAgain(LOOK_SOON_MS);
+    }
     return opened;
   }
 
@@ -73,63 +77,54 @@ class SqliteStore implements Store {
 
   async #ask(request: Request): Promise<Answer> {
     const reply = await this.#thread.ask(request);
-    if (!reply.ok) throw this.#fail(reply);
+    if (!reply.ok) throw this.#commits.fail(errorOf(reply));
     return reply;
   }
 
-  commit(writes: readonly Write[], _options: CommitOptions = {}): Promise<void> {
-    if (this.#failed !== undefined) return Promise.reject(this.#failed);
-    return new Promise((resolve, reject) => {
-      for (const write of writes) this.#writes.push(write);
-      this.#waiters.push({ resolve, reject });
-      this.#busy ??= this.#flush();
-    });
+  commit(writes: readonly Write[], options?: CommitOptions): Promise<void> {
+    return this.#commits.add(writes, options);
+  }
+
+  async #transact(writes: readonly Write[], small: boolean): Promise<BusError | undefined> {
+    const reply = await this.#thread.ask({ type: "commit", writes, small });
+    this.#setFull(reply.ok ? (reply.full ?? false) : reply.code === "STORE_FULL");
+    return reply.ok ? undefined : errorOf(reply);
+  }
+
+  #setFull(full: boolean): void {
+    if (full === this.#commits.full) return;
+    this.#commits.full = full;
+    this.#lookAgain(LOOK_SOON_MS);
+  }
+
+  #lookAgain(ms: number): void {
+    clearTimeout(this.#looking);
+    this.#looking = setTimeout(() => {
+      void this.#thread.ask({ type: "space" }).then((reply) => {
+        if (this.#reader === undefined) return;
+        this.#commits.full = reply.ok ? (reply.full ?? false) : this.#commits.full;
+        this.#lookAgain(this.#commits.full ? LOOK_SOON_MS : LOOK_MS);
+      });
+    }, ms).unref();
   }
 
   health(): StoreHealth {
-    return { mode: "ok", damaged: [], damaged_rows: 0, scrub: "none" };
+    return { mode: this.#commits.full ? "full" : "ok", damaged: [], damaged_rows: 0, scrub: "none" };
   }
 
   stats(): StoreStats {
-    return { ...this.#stats };
+    return this.#commits.stats;
   }
 
   async close(): Promise<void> {
-    await this.#busy;
-    this.#failed ??= new BusError("store_unavailable", "the store is closed");
+    clearTimeout(this.#looking);
+    await this.#commits.settled();
+    this.#commits.fail(new BusError("store_unavailable", "the store is closed"));
     await this.#opening?.catch(() => undefined);
     // Before the thread's connection: the last one that closes takes the log away.
     this.#reader?.close();
     this.#reader = undefined;
     await this.#thread.ask({ type: "close" });
-  }
-
-  async #flush(): Promise<void> {
-    while (this.#waiters.length > 0) {
-      const writes = this.#writes;
-      const waiters = this.#waiters;
-      this.#writes = [];
-      this.#waiters = [];
-      const reply = await this.#thread.ask({ type: "commit", writes });
-      if (!reply.ok) this.#refuse(waiters, this.#fail(reply));
-      else this.#accept(waiters, writes.length);
-    }
-    this.#busy = undefined;
-  }
-
-  #accept(waiters: readonly Waiter[], rows: number): void {
-    this.#stats.commits += 1;
-    this.#stats.writes += rows;
-    for (const waiter of waiters) waiter.resolve();
-  }
-
-  #refuse(waiters: readonly Waiter[], error: BusError): void {
-    for (const waiter of [...waiters, ...this.#waiters.splice(0)]) waiter.reject(error);
-  }
-
-  #fail(refusal: Refusal): BusError {
-    this.#failed ??= new BusError(refusal.code, refusal.message);
-    return this.#failed;
   }
 }
 
@@ -137,11 +132,11 @@ export interface SqliteOptions {
   readonly folder: string;
   /** Default: `engine.db`. */
   readonly file?: string;
-  /** `normal`: cheaper commits, the last of which a power cut may take. Default: `full`. */
+  /** `normal`: cheaper commits, the last of which a power cut may take; without a reserve. Default: `full`. */
   readonly sync?: "full" | "normal";
 }
 
 /** The store in `<folder>/<file>`. One engine at a time has it. */
 export function createSqliteStore({ folder, file = "engine.db", sync = "full" }: SqliteOptions): Store {
-  return new SqliteStore({ file: join(folder, file), sync });
+  return new SqliteStore({ file: join(folder, file), sync, reserve: sync === "full" });
 }

@@ -19,7 +19,8 @@ function run(command: string, ...args: string[]): boolean {
 function image(name: string): string {
   const file = join(root, name);
   writeFileSync(file, "");
-  truncateSync(file, 32 * 1024 * 1024);
+  // Smaller, and the store would take the disk for full.
+  truncateSync(file, 112 * 1024 * 1024);
   return run("mkfs.ext4", "-q", file) ? file : "";
 }
 

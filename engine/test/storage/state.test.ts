@@ -108,7 +108,7 @@ describe("state", () => {
   });
 
   test("after a failed commit nothing is acknowledged any more", async () => {
-    const store = createMemoryStore({ fault: (commit) => (commit > 1 ? new BusError("store_full", "no space") : undefined) });
+    const store = createMemoryStore({ fault: (commit) => (commit > 1 ? new BusError("store_unavailable", "a failed sync") : undefined) });
     await using bus = await testBus([], { store });
     await bus.call(stateSet, { ...at("a"), value: 1 });
     const settled: string[] = [];

@@ -47,7 +47,7 @@ export function storeCases(name: string, adapter: StoreCase): void {
 
     test("one row is read by its key, and rows in order of the bytes of their keys, page by page", async () => {
       const store = await adapter.open();
-      const keys = ["a/1", "a/2", "b", "\uff5e", "\u{1d11e}", "a/10"];
+      const keys = ["a/1", "a/2", "b", "\uff5e", "\u{1d11e}", "\u{1d11e}a", "a/10"];
       await store.commit([...keys.map((key) => row("s", key, `v${key}`)), row("t", "b", "other")]);
       expect(await store.get("s", "b")).toBe("vb");
       expect(await store.get("s", "c")).toBeUndefined();
@@ -58,9 +58,18 @@ export function storeCases(name: string, adapter: StoreCase): void {
         seen.push(...page.rows.map(({ key }) => key));
         after = page.next;
       } while (after !== undefined);
-      expect(seen).toEqual(["a/1", "a/10", "a/2", "b", "\uff5e", "\u{1d11e}"]);
+      expect(seen).toEqual(["a/1", "a/10", "a/2", "b", "\uff5e", "\u{1d11e}", "\u{1d11e}a"]);
       expect((await store.range("s", { prefix: "a/", limit: 9 })).rows.map(({ key }) => key)).toEqual(["a/1", "a/10", "a/2"]);
       expect((await store.range("s", { prefix: "a/", after: "a/10", limit: 9 })).rows.map(({ key }) => key)).toEqual(["a/2"]);
+      expect((await store.range("s", { prefix: "b", after: "a/1", limit: 9 })).rows.map(({ key }) => key)).toEqual(["b"]);
+      expect((await store.range("s", { prefix: "c", limit: 9 })).rows).toEqual([]);
+      await store.commit([{ space: "s", key: "a/10", value: null }, row("s", "a/0", "new"), row("s", "b", "newer")]);
+      expect((await store.range("s", { limit: 4 })).rows).toEqual([
+        row("s", "a/0", "new"),
+        row("s", "a/1", "va/1"),
+        row("s", "a/2", "va/2"),
+        row("s", "b", "newer"),
+      ]);
       await store.close();
     });
 

@@ -24,8 +24,19 @@ const cleanup = (): void => {
 storeCases("memory", {
   open: () => createMemoryStore(),
   reopen: (store) => (store as MemoryStore).reopen(),
-  failing: () => createMemoryStore({ fault: () => new BusError("store_full", "no space") }),
+  failing: () => createMemoryStore({ fault: () => new BusError("store_unavailable", "a failed sync") }),
   cleanup() {},
+});
+
+test("memory: what finds no space takes along what was planned after it, and the store goes on", async () => {
+  let full = true;
+  const store = createMemoryStore({ fault: () => (full ? new BusError("STORE_FULL", "no space") : undefined) });
+  const write = (key: string) => store.commit([{ space: "s", key, value: "v" }]);
+  const outcomes = await Promise.allSettled([write("a"), write("b")]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  full = false;
+  await write("c");
+  expect((await store.range("s", { limit: 9 })).rows.map(({ key }) => key)).toEqual(["c"]);
 });
 
 let current = "";

@@ -79,6 +79,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   function_not_found: 503,
   invocation_stopped: 503,
   store_unavailable: 503,
+  STORE_FULL: 507,
   too_many_in_flight: 503,
   TIMEOUT: 504,
 };

@@ -59,6 +59,7 @@ const STATUS: Readonly<Record<string, number>> = {
   session_busy: 409,
   too_many_in_flight: 429,
   store_unavailable: 503,
+  STORE_FULL: 507,
 };
 
 /** A function did not answer in time. What it threw itself is its own affair, whatever the code. */

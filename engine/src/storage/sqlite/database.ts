@@ -3,12 +3,14 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Opened } from "../../ports/store.ts";
+import { storeFull } from "../full.ts";
 import { takeLock } from "./lock.ts";
 import type { Refusal, Setting } from "./protocol.ts";
 
 const SCHEMA_VERSION = "1";
 const CORRUPT = new Set([11, 26]);
-const FULL = 13;
+/** SQLITE_FULL, and the two ways in which its shared index of the log cannot grow. */
+const FULL = new Set([13, 10 | (19 << 8), 10 | (21 << 8)]);
 const HELD = new Set([5, 6]);
 
 class Refused extends Error {
@@ -19,14 +21,19 @@ class Refused extends Error {
   }
 }
 
+export const isFull = (thrown: unknown): boolean => FULL.has((thrown as { errcode?: number }).errcode ?? 0);
+
 /** What was thrown, in words that name the file and the fix. */
 export function refusalOf(file: string, thrown: unknown): Refusal {
+  if (isFull(thrown)) {
+    const { code, message } = storeFull(dirname(file));
+    return { ok: false, code, message };
+  }
   if (thrown instanceof Refused) return { ok: false, code: thrown.code, message: thrown.message };
   const { errcode, message } = thrown as { errcode?: number; message?: string };
   const primary = (errcode ?? 0) & 0xff;
   const text = message ?? String(thrown);
   if (CORRUPT.has(primary)) return { ok: false, ...damaged(file, text) };
-  if (primary === FULL) return { ok: false, code: "store_full", message: `no space left to write ${file}` };
   if (HELD.has(primary)) return { ok: false, code: "data_in_use", message: `${file} is in use: another engine runs on this data folder` };
   return { ok: false, code: "store_unavailable", message: `${file}: ${text}` };
 }

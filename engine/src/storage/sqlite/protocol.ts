@@ -6,6 +6,8 @@ export interface Setting {
   readonly file: string;
   /** `full`: a commit is on the disk when it is acknowledged. `normal`: a power cut may take the last ones, the file stays whole. */
   readonly sync: "full" | "normal";
+  /** Keeps space back for when the disk is full. One store of a folder does. */
+  readonly reserve: boolean;
 }
 
 export type Request =
@@ -13,13 +15,16 @@ export type Request =
   | { readonly type: "load" }
   | { readonly type: "get"; readonly space: string; readonly key: string }
   | { readonly type: "range"; readonly space: string; readonly after: string | undefined; readonly prefix: string; readonly limit: number }
-  | { readonly type: "commit"; readonly writes: readonly Write[] }
+  | { readonly type: "commit"; readonly writes: readonly Write[] /** It may use the last space. */; readonly small: boolean }
+  | { readonly type: "space" }
   | { readonly type: "close" };
 
 export interface Answer {
   readonly ok: true;
   readonly opened?: Opened;
   readonly rows?: readonly Row[];
+  /** After a commit or a look at the space: there is too little of it. */
+  readonly full?: boolean;
   /** The range goes on after this key. */
   readonly next?: string;
 }

@@ -11,7 +11,7 @@ export interface Rows {
   all(): Row[];
   one(space: string, key: string): Row[];
   page(space: string, after: string, prefix: string, limit: number): Page;
-  /** One transaction. */
+  /** One transaction. @throws what SQLite says, with nothing of it done. */
   commit(writes: readonly Write[]): void;
 }
 
@@ -39,11 +39,16 @@ export function rowsOf(db: DatabaseSync): Rows {
     },
     commit(writes) {
       db.exec("BEGIN IMMEDIATE");
-      for (const { space, key, value } of writes) {
-        if (value === null) remove.run(space, key);
-        else upsert.run(space, key, value);
+      try {
+        for (const { space, key, value } of writes) {
+          if (value === null) remove.run(space, key);
+          else upsert.run(space, key, value);
+        }
+        db.exec("COMMIT");
+      } catch (thrown) {
+        if (db.isTransaction) db.exec("ROLLBACK");
+        throw thrown;
       }
-      db.exec("COMMIT");
     },
   };
 }

@@ -1,12 +1,31 @@
 // The storage thread: the only place that writes to the database file. One request at a time, one transaction per request.
+import { dirname } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { type Database, openDatabase, refusalOf } from "./database.ts";
+import { type Database, isFull, openDatabase, refusalOf } from "./database.ts";
 import type { Reply, Request, Setting } from "./protocol.ts";
-import { rowsOf } from "./rows.ts";
+import { type Rows, rowsOf } from "./rows.ts";
+import { Space } from "./space.ts";
 
 const setting = workerData as Setting;
 
-function serve({ db, opened, close }: Database): (request: Request) => Reply {
+type Commit = Extract<Request, { type: "commit" }>;
+
+/** Gives up the reserve when it must, and says `STORE_FULL` to what may not use it. @throws any other failure, which is final. */
+function commit(rows: Rows, space: Space, { writes, small }: Commit): Reply {
+  if (space.look() && !small) return refusalOf(setting.file, { errcode: 13 });
+  const knew = space.full;
+  try {
+    rows.commit(writes);
+  } catch (thrown) {
+    if (!isFull(thrown)) throw thrown;
+    space.exhausted();
+    if (small && !knew) return commit(rows, space, { type: "commit", writes, small });
+    return refusalOf(setting.file, thrown);
+  }
+  return { ok: true, full: space.full };
+}
+
+function serve({ db, opened, close }: Database, space: Space): (request: Request) => Reply {
   const rows = rowsOf(db);
   return (request) => {
     switch (request.type) {
@@ -19,13 +38,22 @@ function serve({ db, opened, close }: Database): (request: Request) => Reply {
       case "range":
         return { ok: true, ...rows.page(request.space, request.after ?? "", request.prefix, request.limit) };
       case "commit":
-        rows.commit(request.writes);
-        return { ok: true };
+        return commit(rows, space, request);
+      case "space":
+        space.refill();
+        return { ok: true, full: space.full };
       case "close":
         close();
         return { ok: true };
     }
   };
+}
+
+function open(): (request: Request) => Reply {
+  const space = new Space(dirname(setting.file), setting.reserve);
+  // Opening takes some space as well.
+  space.look();
+  return serve(openDatabase(setting), space);
 }
 
 let handle: ((request: Request) => Reply) | undefined;
@@ -35,7 +63,7 @@ function answer(request: Request): Reply {
   if (request.type === "close" && handle === undefined) return broken ?? { ok: true };
   if (broken !== undefined && request.type !== "close") return broken;
   try {
-    handle ??= serve(openDatabase(setting));
+    handle ??= open();
     return handle(request);
   } catch (thrown) {
     broken = refusalOf(setting.file, thrown);

@@ -20,6 +20,7 @@ const NEXT: Readonly<Record<string, string>> = {
   session_busy: "Wait for the running turn, or stop it.",
   gate_unavailable: "Start the policy worker: without it every call is refused.",
   store_unavailable: "The disk refused a write. Check space and permissions of the data folder.",
+  STORE_FULL: "The disk is full. Make space on the data folder's disk and send again; nothing needs a restart.",
   payload_too_large: "Send less at once.",
 };
 
