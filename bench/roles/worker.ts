@@ -10,8 +10,7 @@ const [kind = "", url = ""] = process.argv.slice(2);
 
 async function serveBus(traced: boolean): Promise<void> {
   const dialer = wsDialer(url);
-  const telemetry = traced ? await startTelemetry({ service: "bench", dialer }) : undefined;
-  await telemetry?.load();
+  const telemetry = traced ? startTelemetry({ dialer }) : undefined;
   const iii = connect({ dialer, spans: telemetry?.spans("bench") });
   iii.registerFunction(traced ? "bench::traced" : "bench::echo", (input) => input);
   // Answered after the registration has arrived.

@@ -40,6 +40,8 @@ export interface Engine {
   /** The largest message a wire may carry. */
   readonly max_frame_bytes: number;
   readonly tokens: Tokens;
+  /** Where workers in this process leave their spans and log records. */
+  readonly telemetry: Telemetry | undefined;
   /** HTTP status of an upgrade to this path: 101, or why not (400, 401, 404, 503). */
   check(path: string, meta?: WireMeta): number;
   /** Takes a wire that has opened on `path`; undefined when no wire may open there. */
@@ -64,9 +66,8 @@ export function createEngine({ config, deps, builtins, entries }: EngineOptions)
   const tracer: EngineTracer = { start: (name, options) => (observed?.tracer ?? noTracer).start(name, options) };
   const telemetry = builtins.find((builtin) => builtin.telemetry !== undefined)?.telemetry;
   const channels = builtins.find((builtin) => builtin.channels !== undefined)?.channels ?? noChannels;
-  const limits = { ...config.limits, ...BOUNDS };
   const access = new Access({ add: config.access.add, ...(entries === undefined ? {} : { entries }) });
-  const bus = new Bus({ clock, random, log, tracer, telemetry, access, limits });
+  const bus = new Bus({ clock, random, log, tracer, telemetry, access, limits: { ...config.limits, ...BOUNDS } });
   const tokens = new Tokens(random, deps.tokens);
   const services = new Map<string, WireService>();
   const host = makeHost(bus, { ...deps, tracer, channels, issuer: tokens }, services);
@@ -84,6 +85,7 @@ export function createEngine({ config, deps, builtins, entries }: EngineOptions)
   return {
     host,
     tokens,
+    telemetry,
     max_frame_bytes: config.limits.max_frame_bytes,
     check,
     accept(path, wire, meta = {}) {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { tracesGroupBy, tracesTree } from "@iii/engine/contract";
+import { type SpanNode, tracesGroupBy, tracesTree } from "@iii/engine/contract";
 import { BusError, type Client, connect } from "@iii/sdk";
 import { wsDialer } from "@iii/sdk/run";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -28,8 +28,8 @@ afterEach(async () => {
   await engine.stop();
 });
 
-function start(env: Record<string, string> = {}, args: string[] = []): { child: ChildProcess; output: () => string } {
-  const child = spawn(process.execPath, [WORKER, ...args], {
+function start(env: Record<string, string> = {}, args: string[] = [], file = WORKER): { child: ChildProcess; output: () => string } {
+  const child = spawn(process.execPath, [file, ...args], {
     env: { ...process.env, III_URL: url, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -110,6 +110,22 @@ test("a worker killed in the middle of a call: the caller learns it at once, and
     ["execute echo::run", "echo", "error"],
     ["execute echo::run", "echo", "ok"],
   ]);
+});
+
+test("a worker's own OpenTelemetry SDK sends to the engine, and its spans stand in the tree of the call", async () => {
+  const { output } = start({}, [], join(import.meta.dirname, "fixtures/instrumented-worker.ts"));
+  const input = { session_id: "s1", message_id: "m1" };
+  const answer = () => iii.trigger("instrumented::run", input).catch(() => undefined);
+  expect(await eventually(answer, (value) => value !== undefined), output()).toEqual({ ok: true });
+  const named = (spans: readonly SpanNode[]): unknown =>
+    spans.map((span) => [span.name, span.service_name, ...(span.children.length === 0 ? [] : [named(span.children)])]);
+  const wanted = [["execute instrumented::run", "instrumented", [["work", "own-otel", [["execute instrumented::inner", "instrumented"]]]]]];
+  const tree = async () => {
+    const { groups } = await iii.trigger(tracesGroupBy, { attribute: "iii.session.id" });
+    return (await iii.trigger(tracesTree, { trace_id: groups[0]?.trace_ids[0] ?? "none" })).roots;
+  };
+  const roots = await eventually(tree, (found) => JSON.stringify(named(found)) === JSON.stringify(wanted));
+  expect(roots[0]?.children[0]?.attributes).toContainEqual(["rows", "3"]);
 });
 
 test("a peer that is connected but shows no life is given up, and calls on it fail", async () => {

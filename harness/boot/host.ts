@@ -13,7 +13,7 @@ interface Running {
 }
 
 const log = createLogger({ name: "host" });
-let telemetry: Promise<ProcessTelemetry> | undefined;
+let telemetry: ProcessTelemetry | undefined;
 const running = new Map<string, Running>();
 /** One change of a worker at a time, in the order asked for. */
 const turns = new Map<string, Promise<void>>();
@@ -33,12 +33,12 @@ function prepare(modules: readonly string[]): void {
 
 async function start(worker: BundledWorker): Promise<void> {
   const dialer = wsDialer(worker.url);
-  telemetry ??= startTelemetry({ service: "host", dialer });
+  telemetry ??= startTelemetry({ dialer });
   await stop(worker.name);
   const module = (await import(worker.module)) as { worker?: unknown };
   if (!isWorker(module.worker)) throw new Error(`${worker.module} does not export a worker`);
   const workerLog = log.child({ worker: worker.name });
-  const iii = connect({ dialer, name: worker.name, log: workerLog, spans: (await telemetry).spans(worker.name) });
+  const iii = connect({ dialer, name: worker.name, log: workerLog, spans: telemetry.spans(worker.name) });
   try {
     const { config, root } = worker;
     const started = await startWorker(module.worker, { iii, config, root, clock: systemClock, random: systemRandom, log: workerLog });
@@ -64,15 +64,10 @@ function inTurn(name: string, work: () => Promise<HostReport>): void {
 const QUIET_MS = 1_000;
 let quiet: NodeJS.Timeout | undefined;
 
-/** What can wait until the start is over: the OpenTelemetry SDK, and keeping what was compiled, also for when this process is killed. */
+/** What can wait until the start is over: keeping what was compiled, also for when this process is killed. */
 function afterwards(): void {
   clearTimeout(quiet);
-  quiet = setTimeout(() => {
-    void telemetry
-      ?.then((started) => started.load())
-      .catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"))
-      .finally(flushCompileCache);
-  }, QUIET_MS).unref();
+  quiet = setTimeout(flushCompileCache, QUIET_MS).unref();
 }
 
 function obey(value: unknown): void {
@@ -101,7 +96,7 @@ function end(): void {
   if (ending) return;
   ending = true;
   Promise.all([...running.keys()].map(stop))
-    .then(async () => (await telemetry)?.stop())
+    .then(async () => telemetry?.stop())
     .then(
       () => process.exit(0),
       () => process.exit(1),

@@ -19,7 +19,7 @@ export * from "./ports.ts";
 export * from "./protocol/ids.ts";
 export * from "./secrets.ts";
 export * from "./system.ts";
-export { LightSpans, type LightSpansOptions } from "./telemetry/light.ts";
+export * from "./telemetry/recorder.ts";
 export * from "./telemetry/traceparent.ts";
 export * from "./time.ts";
 export * from "./worker.ts";

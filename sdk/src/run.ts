@@ -70,7 +70,8 @@ function manifest<C extends z.ZodType>(worker: WorkerDefinition<C>): object {
 async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings: Settings, local: Logger): Promise<void> {
   const { startTelemetry } = await import("./trace.ts");
   const dialer = wsDialer(settings.url);
-  const telemetry = await startTelemetry({ service: worker.name, dialer });
+  const telemetry = startTelemetry({ dialer });
+  await telemetry.serveApi();
   const log = telemetry.logger(local, worker.name);
   const iii = connect({ dialer, log, name: worker.name, spans: telemetry.spans(worker.name) });
   const started = startWorker(worker, {
@@ -84,12 +85,7 @@ async function serve<C extends z.ZodType>(worker: WorkerDefinition<C>, settings:
   endOnSignals(started, () => telemetry.stop(), log);
   await started;
   log.info({ url: dialer.address }, "ready");
-  const load = () => telemetry.load().catch((err: unknown) => log.error({ err }, "OpenTelemetry cannot be loaded"));
-  setTimeout(() => void load(), LOAD_MS).unref();
 }
-
-/** How long after it is ready a worker loads what its calls do not need: others of its stack are still starting. */
-const LOAD_MS = 1_000;
 
 /** The first signal drains; the second ends the process at once. A supervised worker also ends when its engine is gone. */
 function endOnSignals(started: Promise<StartedWorker>, flush: () => Promise<void>, log: Logger): void {

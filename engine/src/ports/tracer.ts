@@ -1,4 +1,5 @@
-// The engine's own spans. The engine does not load the OpenTelemetry SDK; `builtin/observability` implements this.
+// Spans and log records of the engine's process, and what arrives from others. `builtin/observability` implements this.
+import type { Logger, SpanSink } from "@iii/sdk";
 
 export interface EngineSpan {
   /** W3C `traceparent` whose parent id is this span: hand it to whatever runs inside. */
@@ -32,4 +33,8 @@ export interface Telemetry {
   ingest(frame: Uint8Array, source: string): void;
   /** The connection has ended: what it left open will not be ended by it. */
   closed(source: string): void;
+  /** What records the spans of a worker in this process: straight into the store. Undefined when telemetry is switched off. */
+  spans(worker: string): SpanSink | undefined;
+  /** A logger whose records are stored too, for a worker in this process. */
+  logger(log: Logger, worker: string): Logger;
 }

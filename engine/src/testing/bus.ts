@@ -3,7 +3,6 @@ import {
   type Client,
   connect,
   type FunctionDefinition,
-  LightSpans,
   type Logger,
   silentLogger,
   startWorker,
@@ -33,7 +32,7 @@ export interface TestBusOptions {
   log?: Logger;
   /** Folder that relative paths in worker configs start from. */
   root?: string;
-  /** Workers send their spans to the engine, as their processes would. */
+  /** Workers record their spans, as they do in the engine's process. */
   trace?: boolean;
 }
 
@@ -198,13 +197,10 @@ class Bench implements TestBus {
     const principal = { kind: "entry", name: worker.name } as const;
     const dialer = linkedDialer(() => (generation.alive ? generation.engine : undefined), { principal });
     const common = { clock: this.clock, random: this.#random, log: this.#log };
-    const spans = this.#trace ? new LightSpans({ ...common, dialer, service: worker.name }) : undefined;
+    const spans = this.#trace ? generation.engine.telemetry?.spans(worker.name) : undefined;
     const iii = connect({ ...common, dialer, name: worker.name, spans });
     generation.clients.push(iii);
     const started = await startWorker(worker, { ...common, iii, config: config ?? {}, root: this.#root });
-    generation.stops.push(async () => {
-      await started.stop();
-      await spans?.close();
-    });
+    generation.stops.push(() => started.stop());
   }
 }

@@ -1,6 +1,8 @@
 import { StreamEvent, stateSet, stateTransact, streamSet, tracesClear, tracesGroupBy, tracesList, tracesTree } from "@iii/engine/contract";
 import { testBus } from "@iii/engine/testing";
 import { defineFunction, defineWorker } from "@iii/sdk";
+import { loadSurroundings } from "@iii/sdk/trace";
+import { SpanStatusCode, trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { SpanNode } from "../../src/builtin/observability/contract.ts";
@@ -214,4 +216,44 @@ test("later rows count; spans that were open become lost and are kept as such; a
   expect(JSON.parse(last?.value ?? "")).toMatchObject([
     { span_id: "b", status: "error", attributes: [expect.anything(), ["iii.span.lost", "true"]] },
   ]);
+});
+
+test("what a worker writes against the OpenTelemetry API is recorded without an SDK: nested, with its parents and its error", async () => {
+  const tracer = trace.getTracer("test");
+  const leaf = defineFunction({ id: "leaf::run", about: "Answers.", input: z.object({}), output: z.null() });
+  const writer = defineFunction({ id: "api::run", about: "Writes spans.", input: Input, output: z.null() });
+  const worker = defineWorker({
+    name: "api",
+    config: z.object({}),
+    register(on, { iii }) {
+      on(leaf, async () => {
+        // A call is its own place: what its caller has made active is not active here.
+        tracer.startSpan("in the leaf").end();
+        return null;
+      });
+      on(writer, () =>
+        tracer.startActiveSpan("work", async (span) => {
+          tracer.startSpan("detail", { attributes: { rows: 3 } }).end();
+          await iii.trigger(leaf, {});
+          span.recordException(new Error("no luck"));
+          span.setStatus({ code: SpanStatusCode.ERROR, message: "no luck" });
+          span.end();
+          return null;
+        }),
+      );
+    },
+  });
+  await using bus = await testBus([worker], { trace: true });
+  await bus.clock.advance(1_000);
+  await loadSurroundings();
+  tracer.startSpan("outside of any call").end();
+  await bus.call(writer, { session_id: "s9", message_id: "m1" });
+  await bus.settle();
+  const { groups } = await bus.call(tracesGroupBy, { attribute: "iii.session.id" });
+  const { roots } = await bus.call(tracesTree, { trace_id: groups[0]?.trace_ids[0] ?? "" });
+  expect(roots.map(names)).toEqual([
+    { "execute api::run @api": [{ "work @api": [{ "detail @api": [] }, { "execute leaf::run @api": [{ "in the leaf @api": [] }] }] }] },
+  ]);
+  expect(roots[0]?.children[0]).toMatchObject({ status: "error", events: [{ name: "exception" }] });
+  expect((await bus.call(tracesList, { name: "outside" })).total).toBe(0);
 });

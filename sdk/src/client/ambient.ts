@@ -1,6 +1,7 @@
 // What the code that runs now was called for: found across awaits, so that a nested call can name its parent.
 import type { CallContext } from "../protocol/frames.ts";
 import type { Baggage } from "./baggage.ts";
+import type { SpanSink } from "./spans.ts";
 
 /** A call that a handler of this process serves. */
 export interface CallScope {
@@ -10,6 +11,8 @@ export interface CallScope {
   readonly origin: CallContext["origin"] | undefined;
   readonly traceparent: string | undefined;
   readonly baggage: Baggage;
+  /** What records the spans of the connection. */
+  readonly spans: SpanSink | undefined;
   /** False once the handler has answered: what it left running is no longer part of the call. */
   running: boolean;
 }

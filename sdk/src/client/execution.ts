@@ -209,6 +209,7 @@ export class Executions {
       origin: frame.context?.origin,
       traceparent: span?.traceparent ?? traceparent,
       baggage: traced ? { ...incoming, ...attributes } : incoming,
+      spans,
       running: true,
     };
     this.#payload(span, "iii.invocation.input", frame.data, true);

@@ -1,11 +1,15 @@
 // The port between the client and whatever records spans. Without a sink, the caller's trace context is handed on unchanged.
 
+export type SpanKind = "internal" | "client" | "server" | "producer" | "consumer";
+
 export interface SpanStart {
   readonly name: string;
-  readonly kind: "internal" | "client" | "server";
+  readonly kind: SpanKind;
   /** The caller's context; absent = a new trace. */
   readonly traceparent: string | undefined;
   readonly attributes: Readonly<Record<string, string>>;
+  /** Contexts of the spans that this one is linked to. */
+  readonly links?: readonly string[];
 }
 
 export interface ActiveSpan {
@@ -13,6 +17,8 @@ export interface ActiveSpan {
   readonly traceparent: string;
   /** False when nothing is recorded: what would go into an event need not be made. Default true. */
   readonly recording?: boolean;
+  /** Renames the span, or sets attributes. Changes nothing once it has ended. */
+  update(change: { name?: string; attributes?: Readonly<Record<string, string>> }): void;
   event(name: string, attributes: Readonly<Record<string, string>>): void;
   /** Ends the span. Ending twice does nothing. */
   end(error?: { code: string; message: string }): void;
@@ -29,6 +35,6 @@ export interface SpanSink {
 }
 
 /** Stands for the work below a context that is not sampled: hands that context on. */
-export function unrecorded(traceparent: string, run: ActiveSpan["run"]): ActiveSpan {
-  return { traceparent, recording: false, event() {}, end() {}, run };
+export function unrecorded(traceparent: string): ActiveSpan {
+  return { traceparent, recording: false, update() {}, event() {}, end() {}, run: (body) => body() };
 }

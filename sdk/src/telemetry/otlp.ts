@@ -1,20 +1,15 @@
 // Spans as OTLP JSON (https://opentelemetry.io/docs/specs/otlp): one writer for everything that leaves this SDK. Pure.
+import type { RecordedSpan } from "./recorder.ts";
 
-export interface OtlpSpan {
-  readonly trace_id: string;
-  readonly span_id: string;
-  readonly parent_span_id: string | undefined;
-  readonly name: string;
-  /** OTLP's numbers: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
-  readonly kind: number;
-  /** Nanoseconds since the epoch, as text. `end` is "0" while the span runs. */
-  readonly start: string;
-  readonly end: string;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly events: readonly { name: string; time: string; attributes: Readonly<Record<string, unknown>> }[];
-  readonly links: readonly { trace_id: string; span_id: string; attributes: Readonly<Record<string, unknown>> }[];
-  /** 0 unset, 1 ok, 2 error. */
-  readonly status: { readonly code: number; readonly message?: string | undefined };
+const KINDS = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
+const STATUS = { unset: 0, ok: 1, error: 2 } as const;
+
+/** Milliseconds as the text of nanoseconds: a double does not hold them. */
+export function nanoText(ms: number): string {
+  const whole = Math.floor(ms);
+  return `${whole}${String(Math.round((ms - whole) * 1e6))
+    .padStart(6, "0")
+    .slice(0, 6)}`;
 }
 
 function anyValue(value: unknown): object {
@@ -30,37 +25,36 @@ export function keyValues(attributes: Readonly<Record<string, unknown>>): object
   return Object.entries(attributes).map(([key, value]) => ({ key, value: anyValue(value) }));
 }
 
-function spanOf(span: OtlpSpan): object {
-  return {
+/** The text of one span, ended or (end 0) still running. Of a running one only what names and places it: the rest comes with its end. */
+export function spanText(span: RecordedSpan): string {
+  const running = span.end_ms === 0;
+  return JSON.stringify({
     traceId: span.trace_id,
     spanId: span.span_id,
     parentSpanId: span.parent_span_id,
     name: span.name,
-    kind: span.kind,
-    startTimeUnixNano: span.start,
-    endTimeUnixNano: span.end,
+    kind: KINDS[span.kind],
+    startTimeUnixNano: nanoText(span.start_ms),
+    endTimeUnixNano: running ? "0" : nanoText(span.end_ms),
     attributes: keyValues(span.attributes),
     events:
-      span.events.length === 0
+      running || span.events.length === 0
         ? undefined
-        : span.events.map(({ name, time, attributes }) => ({ timeUnixNano: time, name, attributes: keyValues(attributes) })),
-    links:
-      span.links.length === 0
-        ? undefined
-        : span.links.map(({ trace_id, span_id, attributes }) => ({
-            traceId: trace_id,
-            spanId: span_id,
-            attributes: keyValues(attributes),
+        : span.events.map((event) => ({
+            timeUnixNano: nanoText(event.time_ms),
+            name: event.name,
+            attributes: keyValues(event.attributes),
           })),
-    status: span.status,
-  };
+    links: span.links.length === 0 ? undefined : span.links.map((link) => ({ traceId: link.trace_id, spanId: link.span_id })),
+    status: { code: STATUS[span.status], message: span.description },
+  });
 }
 
-/** An export request. `spans` by the service that made them. */
-export function traceRequest(spans: ReadonlyMap<string, readonly OtlpSpan[]>): string {
-  const resourceSpans = [...spans].map(([service, members]) => ({
-    resource: { attributes: keyValues({ "service.name": service }) },
-    scopeSpans: [{ scope: { name: "@iii/sdk" }, spans: members.map(spanOf) }],
-  }));
-  return JSON.stringify({ resourceSpans });
+/** An export request. `spans`: their texts, by the service that made them. */
+export function traceRequest(spans: ReadonlyMap<string, readonly string[]>): string {
+  const resourceSpans = [...spans].map(([service, texts]) => {
+    const resource = JSON.stringify({ attributes: keyValues({ "service.name": service }) });
+    return `{"resource":${resource},"scopeSpans":[{"scope":{"name":"@iii/sdk"},"spans":[${texts.join(",")}]}]}`;
+  });
+  return `{"resourceSpans":[${resourceSpans.join(",")}]}`;
 }

@@ -46,11 +46,6 @@ function cleanPairs(pairs: readonly (readonly [string, string])[]): [string, str
   });
 }
 
-/** How a span ended, as it may be stored. */
-export function cleanOutcome(error: { code: string; message: string } | undefined): Pick<StoredSpan, "status" | "status_description"> {
-  return error === undefined ? { status: "ok" } : { status: "error", status_description: clean(`${error.code}: ${error.message}`) };
-}
-
 export function cleanSpan(span: StoredSpan): StoredSpan {
   return {
     ...span,

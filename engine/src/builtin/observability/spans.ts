@@ -12,7 +12,6 @@ export interface SpanStoreOptions {
   changed?(trace_id: string, span: StoredSpan | undefined): void;
 }
 
-const asIs = (span: StoredSpan): StoredSpan => span;
 const key = (span: StoredSpan): string => `${span.trace_id}/${span.span_id}`;
 
 /** A span that its process can no longer end. */
@@ -55,15 +54,6 @@ export class SpanStore {
 
   /** Takes a started or an ended span. An end replaces a start or a loss; a start that comes late changes nothing. */
   put(raw: StoredSpan, source: string): void {
-    this.#put(raw, source, cleanSpan);
-  }
-
-  /** The same for a span whose maker has cleaned every part of it. */
-  putClean(span: StoredSpan, source: string): void {
-    this.#put(span, source, asIs);
-  }
-
-  #put(raw: StoredSpan, source: string, cleaned: (span: StoredSpan) => StoredSpan): void {
     const trace = this.#traces.get(raw.trace_id) ?? new Map<string, StoredSpan>();
     const known = trace.get(raw.span_id);
     if (this.#quiet.judge(raw)?.shown === false) return;
@@ -72,7 +62,7 @@ export class SpanStore {
       this.#dropped += 1;
       return;
     }
-    const span = cleaned(raw);
+    const span = cleanSpan(raw);
     this.#track(span, source);
     this.#traces.set(span.trace_id, trace);
     trace.set(span.span_id, span);
