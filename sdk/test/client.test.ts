@@ -149,6 +149,28 @@ test("a call that nobody answers times out shortly after its deadline", async ()
   await outcome;
 });
 
+test("calls share one timer, and each ends in its own time; none is left when the client is closed", async () => {
+  const { clock, iii } = setUp();
+  await settle();
+  const before = clock.pending;
+  const ended: number[] = [];
+  const calls = [300, 100, 200, 100].map((timeout_ms, n) => iii.trigger("t::x", {}, { timeout_ms }).catch(() => ended.push(n)));
+  for (let n = 0; n < 100; n += 1) void iii.trigger("t::x", {}).catch(() => {});
+  expect(clock.pending).toBe(before + 1);
+  await clock.advance(1_099);
+  expect(ended).toEqual([]);
+  await clock.advance(1);
+  expect(ended).toEqual([1, 3]);
+  await clock.advance(100);
+  expect(ended).toEqual([1, 3, 2]);
+  expect(clock.pending).toBe(before + 1);
+  await clock.advance(100);
+  await Promise.all(calls);
+  await iii.close({ drain_ms: 0 });
+  await clock.advance(1_000);
+  expect(clock.pending).toBe(0);
+});
+
 test("aborting sends cancel; the executor has the last word", async () => {
   const { peer, iii } = setUp();
   await settle();

@@ -1,12 +1,17 @@
-// Calls that wait for their answer. Knows ids, promises and timers; nothing about frames or the wire.
+// Calls that wait for their answer. Knows ids, promises and due times; nothing about frames or the wire.
 import { BusError } from "../errors.ts";
-import type { Clock, Timer } from "../ports.ts";
+import type { Clock } from "../ports.ts";
+import { Sweep } from "./sweep.ts";
 
 interface Waiting {
   readonly function_id: string;
   resolve(value: unknown): void;
   reject(error: BusError): void;
-  timer: Timer | undefined;
+  readonly timeout_ms: number;
+  /** Monotonic ms; infinite = as long as the connection lasts. */
+  due: number;
+  /** The caller has given up, and waits for the executor's last word only. */
+  cancelled: boolean;
   unlisten: (() => void) | undefined;
   /** On the wire: its outcome is unknown once the connection is lost. */
   sent: boolean;
@@ -30,9 +35,11 @@ export interface PendingOptions {
 export class PendingCalls {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting>();
+  readonly #sweep: Sweep;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#sweep = new Sweep(clock, (now) => this.#expire(now));
   }
 
   get size(): number {
@@ -46,12 +53,12 @@ export class PendingCalls {
   /** Waits for the answer of `id`; the time runs from now, also while the connection is down. */
   add(id: string, function_id: string, options: PendingOptions): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const entry: Waiting = { function_id, resolve, reject, timer: undefined, unlisten: undefined, sent: false };
+      const { timeout_ms, signal } = options;
+      const due = timeout_ms > 0 ? this.#clock.monotonic() + timeout_ms + GRACE_MS : Number.POSITIVE_INFINITY;
+      const entry: Waiting = { function_id, resolve, reject, timeout_ms, due, cancelled: false, unlisten: undefined, sent: false };
       this.#waiting.set(id, entry);
-      if (options.timeout_ms > 0) {
-        entry.timer = this.#clock.setTimer(() => this.#timeOut(id, options.timeout_ms), options.timeout_ms + GRACE_MS);
-      }
-      if (options.signal !== undefined) this.#listen(id, entry, options.signal, options);
+      this.#sweep.watch(due);
+      if (signal !== undefined) this.#listen(id, entry, signal, options);
     });
   }
 
@@ -81,6 +88,7 @@ export class PendingCalls {
 
   /** Rejects everything: the client is closed. */
   close(): void {
+    this.#sweep.stop();
     for (const [id, entry] of [...this.#waiting]) {
       this.settle(id, { error: new BusError("disconnected", `the client was closed while '${entry.function_id}' waited`) });
     }
@@ -90,30 +98,36 @@ export class PendingCalls {
     const entry = this.#waiting.get(id);
     if (entry === undefined) return undefined;
     this.#waiting.delete(id);
-    entry.timer?.cancel();
     entry.unlisten?.();
     return entry;
   }
 
-  #timeOut(id: string, timeout_ms: number): void {
-    const function_id = this.#waiting.get(id)?.function_id;
-    this.settle(id, { error: new BusError("TIMEOUT", `'${function_id}' did not answer within ${timeout_ms} ms`) });
+  #expire(now: number): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const [id, { function_id, timeout_ms, due, cancelled }] of this.#waiting) {
+      if (due > now) next = Math.min(next, due);
+      else if (cancelled) this.settle(id, { error: cancelledBy(function_id) });
+      else this.settle(id, { error: new BusError("TIMEOUT", `'${function_id}' did not answer within ${timeout_ms} ms`) });
+    }
+    return next;
   }
 
   #listen(id: string, entry: Waiting, signal: AbortSignal, options: PendingOptions): void {
-    const cancelled = (): void => {
-      this.settle(id, { error: new BusError("cancelled", `'${entry.function_id}' was cancelled by its caller`) });
-    };
     const abort = (): void => {
       if (!entry.sent) {
-        cancelled();
+        this.settle(id, { error: cancelledBy(entry.function_id) });
         return;
       }
       options.onCancel(id);
-      entry.timer?.cancel();
-      entry.timer = this.#clock.setTimer(cancelled, CANCEL_MS);
+      entry.cancelled = true;
+      entry.due = this.#clock.monotonic() + CANCEL_MS;
+      this.#sweep.watch(entry.due);
     };
     signal.addEventListener("abort", abort, { once: true });
     entry.unlisten = () => signal.removeEventListener("abort", abort);
   }
+}
+
+function cancelledBy(function_id: string): BusError {
+  return new BusError("cancelled", `'${function_id}' was cancelled by its caller`);
 }
