@@ -1,6 +1,6 @@
 // The start of a call: admitted, routed, sent to its executor. Changes the tables it is given and returns effects.
 import type { ErrorBody } from "@iii/sdk";
-import { type Action, type CallContext, encodeFrame, type Origin, type Principal } from "@iii/sdk/protocol";
+import { type Action, type CallContext, CallHead, encodeFrame, type Origin, type Principal } from "@iii/sdk/protocol";
 import type { CallFacts } from "./access.ts";
 import { withBaggage } from "./baggage.ts";
 import { type Connection, startRunning } from "./connection.ts";
@@ -200,14 +200,8 @@ function dispatch(core: Core, request: CallRequest, admission: Admission, execut
   startRunning(executor, invocation);
   const traced = traceparent !== undefined || request.baggage !== undefined;
   const baggage = traced ? withBaggage(request.baggage, "iii.function.id", function_id) : undefined;
-  const head = {
-    type: "invokefunction",
-    invocation_id: invocation.id,
-    function_id,
-    ...traceOf({ traceparent, baggage }),
-    ...(metadata === undefined ? {} : { metadata }),
-    context: contextOf(core, request, admission),
-  };
+  const context = contextOf(core, request, admission);
+  const head = new CallHead({ invocation_id: invocation.id, function_id, traceparent, baggage, metadata, context });
   const splice = caller === null ? {} : { splice: { key: "_caller_worker_id", value: caller.id } };
   const payload = request.payload ?? NULL_PAYLOAD;
   out.push({ type: "send", conn: executor.id, from: caller?.id ?? null, head, payloadKey: "data", payload, ...splice });

@@ -1,5 +1,6 @@
 // The end of a call: answered once, timed out, cancelled, or left without its executor or caller.
 import type { ErrorBody } from "@iii/sdk";
+import { ResultHead } from "@iii/sdk/protocol";
 import { type Connection, stopRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect, Outcome } from "./effects.ts";
@@ -28,8 +29,8 @@ export function settle(core: Core, id: string, outcome: Outcome, out: Effect[], 
   caller?.made.delete(id);
   if (client_id === undefined || caller === undefined) return;
   if (caller.calls.get(client_id) === id) caller.calls.delete(client_id);
-  const failed = outcome.error === undefined ? {} : { error: outcome.error };
-  const head = { type: "invocationresult", invocation_id: client_id, function_id, ...failed, ...traceOf(invocation) };
+  const { traceparent, baggage } = invocation;
+  const head = new ResultHead({ invocation_id: client_id, function_id, error: outcome.error, traceparent, baggage });
   const result =
     outcome.error === undefined && outcome.payload !== undefined ? { payloadKey: "result" as const, payload: outcome.payload } : {};
   out.push({ type: "send", conn: caller.id, from: executor, head, ...result });

@@ -1,6 +1,7 @@
 // A call on its way out: its three spellings, its deadline, its parent and its trace context, as one frame's text.
 import type { FunctionDefinition } from "../definition.ts";
 import type { Random } from "../ports.ts";
+import { CallHead } from "../protocol/heads.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { type Baggage, formatBaggage } from "./baggage.ts";
 import { checkSize, frameText, toJson } from "./frame-text.ts";
@@ -51,8 +52,7 @@ export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCa
   const scope = deps.ambient.current();
   const timeout_ms = request.timeout_ms ?? request.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const invocation_id = isVoid(request) ? undefined : deps.random.uuid();
-  const head = {
-    type: "invokefunction",
+  const head = new CallHead({
     invocation_id,
     function_id,
     ...traceContext(request, scope, deps.spans),
@@ -60,7 +60,7 @@ export function prepareCall(request: TriggerRequest, deps: CallDeps): PreparedCa
     metadata,
     timeout_ms: isVoid(request) ? undefined : timeout_ms,
     ...lineage(request, scope, deps.owner),
-  };
+  });
   const what = `the payload for '${function_id}'`;
   const text = frameText(head, "data", toJson(request.payload, what));
   checkSize(text, deps.session.max_frame_bytes, what);

@@ -6,6 +6,7 @@ import { BusError, stackOf, toBusError, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
 import type { Clock, Timer } from "../ports.ts";
 import type { CallContext, FrameOf } from "../protocol/frames.ts";
+import { ResultHead } from "../protocol/heads.ts";
 import { capture } from "../secrets.ts";
 import type { Ambient, CallScope } from "./ambient.ts";
 import { formatBaggage, parseBaggage } from "./baggage.ts";
@@ -27,7 +28,7 @@ export interface ExecutionDeps {
 type Outcome = { readonly error: ErrorBody } | { readonly json: string | undefined };
 
 /** Sends one answer: the head of the frame, and the JSON text of its `result`. */
-export type Answer = (head: object, json: string | undefined) => void;
+export type Answer = (head: ResultHead, json: string | undefined) => void;
 
 /** One run of a handler. */
 interface Run {
@@ -121,10 +122,7 @@ export class Executions {
       if (invocation_id === undefined) return;
       const { traceparent, baggage } = frame;
       const error = "error" in outcome ? outcome.error : undefined;
-      answer(
-        { type: "invocationresult", invocation_id, function_id, traceparent, baggage, error },
-        "json" in outcome ? outcome.json : undefined,
-      );
+      answer(new ResultHead({ invocation_id, function_id, traceparent, baggage, error }), "json" in outcome ? outcome.json : undefined);
     };
     const handler = this.#deps.find(function_id);
     if (handler === undefined) {

@@ -2,14 +2,15 @@
 import { isTooDeep, MAX_DEPTH } from "../depth.ts";
 import { BusError, messageOf, toWire } from "../errors.ts";
 import type { Logger } from "../log-port.ts";
-import { decodeFrame } from "../protocol/envelope.ts";
+import { readEnvelope } from "../protocol/envelope.ts";
 import type { Frame, FrameOf } from "../protocol/frames.ts";
+import { headText, ResultHead } from "../protocol/heads.ts";
 import { decodeAnyway } from "../protocol/utf8.ts";
 
 /** @throws BusError `payload_too_deep` when the text could not be built for depth, `serialization_error` for what else JSON cannot carry. */
-function stringify(value: unknown, what: string): string | undefined {
+function written<T>(write: () => T, value: unknown, what: string): T {
   try {
-    return JSON.stringify(value);
+    return write();
   } catch (cause) {
     if (cause instanceof RangeError && isTooDeep(value)) {
       throw new BusError("payload_too_deep", `${what} nests deeper than ${MAX_DEPTH} levels`, { cause, details: { limit: MAX_DEPTH } });
@@ -24,7 +25,7 @@ function stringify(value: unknown, what: string): string | undefined {
  */
 export function toJson(value: unknown, what: string): string | undefined {
   if (value === undefined) return undefined;
-  const text = stringify(value, what);
+  const text = written(() => JSON.stringify(value) as string | undefined, value, what);
   if (text === undefined) throw new BusError("serialization_error", `${what} is a ${typeof value}, which JSON cannot carry`);
   return text;
 }
@@ -34,7 +35,7 @@ export function toJson(value: unknown, what: string): string | undefined {
  * @throws BusError `serialization_error` or `payload_too_deep` for a head that cannot be written: metadata, a schema, a trigger's config.
  */
 export function frameText(head: object, key?: "data" | "result", json?: string): string {
-  const text = stringify(head, "the message") as string;
+  const text = written(() => headText(head), head, "the message");
   return key === undefined || json === undefined ? text : `${text.slice(0, -1)},"${key}":${json}}`;
 }
 
@@ -50,13 +51,13 @@ export function checkSize(text: string, limit: number | undefined, what: string)
 }
 
 /** An answer as one frame; a result that is too large for the engine becomes an error. */
-export function answerText(head: object, json: string | undefined, limit: number | undefined): string {
+export function answerText(head: ResultHead, json: string | undefined, limit: number | undefined): string {
   const text = frameText(head, "result", json);
   try {
     checkSize(text, limit, "the result");
     return text;
   } catch (thrown) {
-    return frameText({ ...head, error: toWire(thrown) });
+    return frameText(new ResultHead({ ...head, error: toWire(thrown) }));
   }
 }
 
@@ -80,7 +81,7 @@ export function parseFrame(data: Uint8Array, log: Logger, refuse: (answer: Frame
 
 function readableHead(data: Uint8Array): Frame | undefined {
   try {
-    return decodeFrame(data).head as { type?: unknown } as Frame;
+    return readEnvelope(data).head as { type?: unknown } as Frame;
   } catch {
     return undefined; // the envelope is broken too: nobody knows whose call it was
   }

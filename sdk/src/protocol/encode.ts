@@ -1,4 +1,5 @@
 // A frame's bytes from its head and the untouched bytes of its payload, which stand last. Works in browsers.
+import { headText } from "./heads.ts";
 import { decode, encode } from "./utf8.ts";
 
 const SPACES = new Set<number | undefined>([0x20, 0x0a, 0x0d, 0x09]);
@@ -41,7 +42,7 @@ const NOTHING = new Uint8Array(0);
 
 /** A frame to be: the head as given, then the payload, last and unchanged but for the optional splice into an object. */
 export function frameParts(head: object, payloadKey?: "data" | "result", payload?: Uint8Array | string, splice?: Splice): FrameParts {
-  const text = JSON.stringify(head);
+  const text = headText(head);
   if (payloadKey === undefined || payload === undefined) return { before: text, body: NOTHING, after: "" };
   const before = `${text.slice(0, -1)}${text === "{}" ? "" : ","}"${payloadKey}":`;
   if (typeof payload === "string") {

@@ -5,8 +5,8 @@ import type { Action, FrameOf } from "./frames.ts";
 type Head = Readonly<Record<string, unknown>>;
 
 /** What the engine reads in a call's head; null and wrong types have become absent. */
-export type InvokeHead = Omit<FrameOf<"invokefunction">, "type" | "context" | "data" | "action"> & { action?: Action | undefined };
-export type ResultHead = Pick<FrameOf<"invocationresult">, "invocation_id" | "error">;
+export type InvokeRead = Omit<FrameOf<"invokefunction">, "type" | "context" | "data" | "action"> & { action?: Action | undefined };
+export type ResultRead = Pick<FrameOf<"invocationresult">, "invocation_id" | "error">;
 
 const MAX_ID = 256;
 
@@ -24,7 +24,7 @@ function actionOf(value: unknown): Action | undefined {
 }
 
 /** Undefined for a head that the schema refuses. */
-export function readInvoke(head: Head): InvokeHead | undefined {
+export function readInvoke(head: Head): InvokeRead | undefined {
   const function_id = nameOf(head["function_id"]);
   if (function_id === undefined || function_id.length > MAX_ID) return undefined;
   const wanted = head["action"] ?? undefined;
@@ -45,7 +45,7 @@ export function readInvoke(head: Head): InvokeHead | undefined {
 }
 
 /** Undefined for a head that the schema refuses. */
-export function readResult(head: Head): ResultHead | undefined {
+export function readResult(head: Head): ResultRead | undefined {
   const invocation_id = nameOf(head["invocation_id"]);
   return invocation_id === undefined ? undefined : { invocation_id, error: head["error"] };
 }
