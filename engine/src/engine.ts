@@ -57,7 +57,7 @@ export interface Engine {
 }
 
 /** What no configuration changes. */
-const BOUNDS = { max_functions: 1_000, max_triggers: 1_000, cancel_grace_ms: 5_000 };
+const BOUNDS = { max_functions: 1_000, max_triggers: 1_000, cancel_grace_ms: 5_000, overdue_ms: 30_000 };
 const DRAIN_MS = 5_000;
 
 export function createEngine({ config, deps, builtins, entries }: EngineOptions): Engine {

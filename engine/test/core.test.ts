@@ -56,6 +56,7 @@ class Rig {
         max_functions: 10,
         max_triggers: 10,
         cancel_grace_ms: 5_000,
+        overdue_ms: 30_000,
         ...limits,
       },
       dateOf: (at) => at + DATES,
@@ -684,7 +685,17 @@ test("deadlines fall due in order, whatever order they came in", () => {
         const table = new Invocations();
         const about = { function_id: "f", caller: null, client_id: undefined, executor: null, origin: "engine", depth: 0 } as const;
         times.forEach((deadline, n) => {
-          table.add({ ...about, id: `${n}`, parent: undefined, traceparent: undefined, baggage: undefined, deadline, cancelled: false });
+          table.add({
+            ...about,
+            id: `${n}`,
+            parent: undefined,
+            traceparent: undefined,
+            baggage: undefined,
+            deadline,
+            lease: false,
+            leased: false,
+            cancelled: false,
+          });
         });
         expect(table.nextDeadline()).toBe(Math.min(...times));
         const due = table.takeDue(now).map((row) => row.deadline);

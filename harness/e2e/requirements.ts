@@ -183,13 +183,13 @@ export const GROUPS: readonly Group[] = [
     title: "Slots, quotas and registrations have owners",
     from: FAULT,
     rows: {
-      // K5.1
+      "K5.1": "Turns that wait for slow models, however many, do not hold up a quick one",
       //
       // K5.2
       //
-      // K5.3
+      "K5.3": "Channels count against the connection that made them, and go with it when nobody uses them",
       //
-      // K5.4
+      "K5.4": "An agent's call that never answers gives its place back, and the worker's own calls are unmarked again",
       //
       // K5.5
       //
@@ -205,7 +205,7 @@ export const GROUPS: readonly Group[] = [
     rows: {
       // K6.1
       //
-      // K6.2
+      "K6.2": "A caller that reads its answers slowly slows or loses itself only",
       //
       // K6.3
       //
@@ -229,11 +229,11 @@ export const GROUPS: readonly Group[] = [
       //
       // K9.5
       //
-      // K9.6
+      "K9.6": "A look-up of one function reads no list of workers or bindings",
       //
       // K9.7
       //
-      // K9.8
+      "K9.8": "Routes that leave together cost one new router, and only when one of them is in the way; they hide no other",
       //
       // K9.9
       //

@@ -3,7 +3,7 @@ import type { ErrorBody } from "@iii/sdk";
 import { type Action, type CallContext, CallHead, encodeFrame, type Origin, type Principal } from "@iii/sdk/protocol";
 import type { CallFacts } from "./access.ts";
 import { withBaggage } from "./baggage.ts";
-import { type Connection, startRunning } from "./connection.ts";
+import { type Connection, startMaking, startRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect } from "./effects.ts";
 import { traceOf } from "./endings.ts";
@@ -35,6 +35,8 @@ export interface CallRequest {
   readonly principal?: Principal | undefined;
   readonly by?: Principal | undefined;
   readonly id?: string | undefined;
+  /** It is a delivery of a queue. */
+  readonly lease?: boolean;
 }
 
 /** What the engine established about a call. */
@@ -48,6 +50,8 @@ interface Admission {
   readonly deadline: number | null;
   readonly now: number;
   readonly parent: string | undefined;
+  /** Made within a queue's delivery that the caller runs. */
+  readonly leased: boolean;
 }
 
 const ENQUEUE = "engine::queue::enqueue";
@@ -87,7 +91,8 @@ function admit(core: Core, request: CallRequest, now: number): Admission {
   const { caller } = request;
   if (caller === null) {
     const { origin = "engine", depth = 0, timeout_ms, session, principal = NOBODY } = request;
-    return { origin, direct: false, session, principal, depth, deadline: deadlineOf(core, timeout_ms, null, now), now, parent: undefined };
+    const deadline = deadlineOf(core, timeout_ms, null, now);
+    return { origin, direct: false, session, principal, depth, deadline, now, parent: undefined, leased: false };
   }
   const parent = request.parent === undefined ? undefined : caller.running.get(request.parent);
   const mark = markOf(core, request, caller, parent);
@@ -100,6 +105,7 @@ function admit(core: Core, request: CallRequest, now: number): Admission {
     deadline: deadlineOf(core, request.timeout_ms, parent?.deadline ?? null, now),
     now,
     parent: parent?.id,
+    leased: parent?.lease === true,
   };
 }
 
@@ -134,7 +140,7 @@ function objection(core: Core, request: CallRequest, admission: Admission): Erro
   if (admission.depth > core.limits.max_depth) {
     return error("depth_exceeded", `'${function_id}' would be nested deeper than ${core.limits.max_depth} calls`);
   }
-  if (caller !== null && caller.made.size >= core.limits.max_in_flight) {
+  if (caller !== null && !admission.leased && caller.made.size - caller.leased >= core.limits.max_in_flight) {
     return error("too_many_in_flight", `this connection already waits for ${core.limits.max_in_flight} calls`);
   }
   return undefined;
@@ -180,18 +186,19 @@ function start(core: Core, request: CallRequest, admission: Admission, out: Effe
     run(core, request, admission, out);
     return;
   }
-  const executor = executorOf(core, request.function_id);
+  const executor = executorOf(core, request);
   if ("code" in executor) refuse(request, executor, out);
   else dispatch(core, request, admission, executor, out);
 }
 
 /** The connection that serves the id and has room, or why there is none. */
-function executorOf(core: Core, function_id: string): Connection | ErrorBody {
+function executorOf(core: Core, { function_id, lease }: CallRequest): Connection | ErrorBody {
   const owner = core.functions.serving(function_id);
   const executor = owner === undefined ? undefined : core.connections.get(owner.conn);
   if (executor === undefined) return notServed(function_id);
-  if (executor.running.size < core.limits.max_in_flight) return executor;
-  return error("too_many_in_flight", `the worker of '${function_id}' already runs ${executor.running.size} calls`);
+  const running = executor.running.size - executor.leases;
+  if (lease === true || running < core.limits.max_in_flight) return executor;
+  return error("too_many_in_flight", `the worker of '${function_id}' already runs ${running} calls`);
 }
 
 function dispatch(core: Core, request: CallRequest, admission: Admission, executor: Connection, out: Effect[]): void {
@@ -236,14 +243,13 @@ function run(core: Core, request: CallRequest, admission: Admission, out: Effect
 
 function record(core: Core, request: CallRequest, admission: Admission, executor: string | null): Invocation {
   const { caller, client_id, function_id, traceparent, baggage } = request;
-  const { origin, session, depth, deadline, parent } = admission;
+  const { origin, session, depth, deadline, parent, leased } = admission;
   const id = request.id ?? core.uuid();
   const about = { id, function_id, caller: caller?.id ?? null, client_id, executor };
-  const invocation: Invocation = { ...about, origin, session, depth, parent, traceparent, baggage, deadline, cancelled: false };
+  const trace = { traceparent, baggage };
+  const lease = request.lease === true;
+  const invocation: Invocation = { ...about, origin, session, depth, parent, ...trace, lease, leased, deadline, cancelled: false };
   core.invocations.add(invocation);
-  if (caller !== null) {
-    caller.made.add(id);
-    if (client_id !== undefined) caller.calls.set(client_id, id);
-  }
+  if (caller !== null) startMaking(caller, invocation);
   return invocation;
 }

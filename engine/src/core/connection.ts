@@ -32,8 +32,11 @@ export interface Connection {
   readonly made: Set<string>;
   /** The engine's id by the id that the client chose. */
   readonly calls: Map<string, string>;
-  /** Calls it is running, by the engine's id. An agent's call stays here until it is answered, even past its deadline. */
+  /** Calls it is running, by the engine's id. An agent's call stays here for a while past its deadline. */
   readonly running: Map<string, Invocation>;
+  /** How many of them are queues' deliveries, and how many calls it has made within them: their queues bound both. */
+  leases: number;
+  leased: number;
   /** When something of this connection was last refused and noted, and how much was refused since without a note. */
   readonly refusals: { noted_at: number; unnoted: number };
 }
@@ -50,15 +53,30 @@ export function newConnection(spec: Spec): Connection {
     made: new Set(),
     calls: new Map(),
     running: new Map(),
+    leases: 0,
+    leased: 0,
     refusals: { noted_at: Number.NEGATIVE_INFINITY, unnoted: 0 },
   };
 }
 
 export function startRunning(conn: Connection, invocation: Invocation): void {
   conn.running.set(invocation.id, invocation);
+  if (invocation.lease) conn.leases += 1;
   if (invocation.origin === "agent") conn.mark?.start(invocation);
 }
 
 export function stopRunning(conn: Connection, invocation: Invocation, now: number): void {
-  if (conn.running.delete(invocation.id) && invocation.origin === "agent") conn.mark?.stop(invocation, now);
+  if (!conn.running.delete(invocation.id)) return;
+  if (invocation.lease) conn.leases -= 1;
+  if (invocation.origin === "agent") conn.mark?.stop(invocation, now);
+}
+
+export function startMaking(conn: Connection, { id, client_id, leased }: Invocation): void {
+  conn.made.add(id);
+  if (leased) conn.leased += 1;
+  if (client_id !== undefined) conn.calls.set(client_id, id);
+}
+
+export function stopMaking(conn: Connection, { id, leased }: Invocation): void {
+  if (conn.made.delete(id) && leased) conn.leased -= 1;
 }

@@ -7,7 +7,7 @@ import type { Invocations } from "./pending.ts";
 import type { Triggers } from "./triggers.ts";
 
 export interface CoreLimits {
-  /** Calls that one connection may have made, and calls that it may be running. */
+  /** Calls that one connection may have made, and calls that it may be running; deliveries of queues and what is made in them apart. */
   readonly max_in_flight: number;
   readonly max_depth: number;
   /** Told to every connection, so that it need not find out by being ended. */
@@ -17,6 +17,8 @@ export interface CoreLimits {
   readonly max_triggers: number;
   /** How long an executor has to answer after it was told to cancel. */
   readonly cancel_grace_ms: number;
+  /** How long past its end an agent's call keeps its place with an executor that does not answer. */
+  readonly overdue_ms: number;
 }
 
 export interface Core {

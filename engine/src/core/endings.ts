@@ -1,7 +1,7 @@
 // The end of a call: answered once, timed out, cancelled, or left without its executor or caller.
 import type { ErrorBody } from "@iii/sdk";
 import { ResultHead } from "@iii/sdk/protocol";
-import { type Connection, stopRunning } from "./connection.ts";
+import { type Connection, stopMaking, stopRunning } from "./connection.ts";
 import type { Core } from "./core.ts";
 import type { Effect, Outcome } from "./effects.ts";
 import type { Invocation } from "./pending.ts";
@@ -20,20 +20,21 @@ export function traceOf(from: { traceparent?: string | undefined; baggage?: stri
 export function settle(core: Core, id: string, outcome: Outcome, out: Effect[], answered = true): void {
   const invocation = core.invocations.remove(id);
   if (invocation === undefined) return;
-  const { client_id, function_id, executor } = invocation;
+  const { client_id, function_id } = invocation;
   if (invocation.caller === null) {
     if (client_id !== undefined) out.push({ type: "settle", id: client_id, outcome, answered });
     return;
   }
   const caller = core.connections.get(invocation.caller);
-  caller?.made.delete(id);
+  if (caller !== undefined) stopMaking(caller, invocation);
   if (client_id === undefined || caller === undefined) return;
   if (caller.calls.get(client_id) === id) caller.calls.delete(client_id);
   const { traceparent, baggage } = invocation;
   const head = new ResultHead({ invocation_id: client_id, function_id, error: outcome.error, traceparent, baggage });
   const result =
     outcome.error === undefined && outcome.payload !== undefined ? { payloadKey: "result" as const, payload: outcome.payload } : {};
-  out.push({ type: "send", conn: caller.id, from: executor, head, ...result });
+  // A slow caller pays for its own answers: whoever made them serves others, too.
+  out.push({ type: "send", conn: caller.id, from: caller.id, head, ...result });
 }
 
 /** An executor answers. Only the connection that the call was routed to can, and only once. */
@@ -79,16 +80,27 @@ export function cancel(core: Core, id: string | undefined, now: number, out: Eff
 }
 
 /**
- * Forgets that the executor runs a call that has ended for its caller. An agent's call is kept until its executor answers:
- * what runs on past the deadline still runs on the agent's behalf.
+ * Forgets that the executor runs a call that has ended for its caller. An agent's call is kept a while for its executor's answer:
+ * what runs on past the deadline still runs on the agent's behalf. One that never answers gives its place back.
  */
 function abandon(core: Core, invocation: Invocation): void {
   const executor = invocation.executor === null ? undefined : core.connections.get(invocation.executor);
-  if (executor !== undefined && invocation.origin !== "agent") stopRunning(executor, invocation, core.now());
+  if (executor === undefined) return;
+  if (invocation.origin === "agent") core.invocations.keep(invocation, core.now() + core.limits.overdue_ms);
+  else stopRunning(executor, invocation, core.now());
+}
+
+/** Gives back the places of agents' calls whose executors never answered. */
+function release(core: Core, now: number): void {
+  for (const invocation of core.invocations.takeOverdue(now)) {
+    const executor = invocation.executor === null ? undefined : core.connections.get(invocation.executor);
+    if (executor !== undefined) stopRunning(executor, invocation, now);
+  }
 }
 
 /** Ends every call whose deadline has passed. */
 export function expire(core: Core, now: number, out: Effect[]): void {
+  release(core, now);
   for (const invocation of core.invocations.takeDue(now)) {
     tellCancel(core, invocation, out);
     abandon(core, invocation);
@@ -114,5 +126,6 @@ export function stopCallsOf(core: Core, conn: Connection, out: Effect[]): void {
     abandon(core, invocation);
   }
   conn.made.clear();
+  conn.leased = 0;
   conn.calls.clear();
 }

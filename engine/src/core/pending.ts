@@ -17,6 +17,10 @@ export interface Invocation {
   readonly parent: string | undefined;
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
+  /** A queue's delivery: it counts against its queue, not against the connection that runs it. */
+  readonly lease: boolean;
+  /** Made within such a delivery, by the one that runs it: its number is bounded by theirs. */
+  readonly leased: boolean;
   /** Monotonic ms; null = as long as the executor's connection answers. */
   deadline: number | null;
   cancelled: boolean;
@@ -27,10 +31,18 @@ interface Due {
   readonly id: string;
 }
 
+/** A call that has ended for its caller and still runs. */
+interface Overdue {
+  readonly at: number;
+  readonly invocation: Invocation;
+}
+
 export class Invocations {
   readonly #live = new Map<string, Invocation>();
   /** A binary heap by `at`; entries of calls that have ended are skipped when they surface. */
   #due: Due[] = [];
+  /** Agents' calls that ended without their executor's answer, in order of time. */
+  readonly #overdue: Overdue[] = [];
 
   get size(): number {
     return this.#live.size;
@@ -64,7 +76,19 @@ export class Invocations {
 
   /** When the next deadline may fall due; undefined when none is set. May be early, never late. */
   nextDeadline(): number | undefined {
-    return this.#due[0]?.at;
+    const [due, overdue] = [this.#due[0]?.at, this.#overdue[0]?.at];
+    return due === undefined || overdue === undefined ? (due ?? overdue) : Math.min(due, overdue);
+  }
+
+  /** Remembers a call that has ended and still runs; `at` never falls from one call to the next. */
+  keep(invocation: Invocation, at: number): void {
+    this.#overdue.push({ at, invocation });
+  }
+
+  /** The calls that still ran when their time was up. */
+  takeOverdue(now: number): readonly Invocation[] {
+    const young = this.#overdue.findIndex(({ at }) => at > now);
+    return this.#overdue.splice(0, young === -1 ? this.#overdue.length : young).map(({ invocation }) => invocation);
   }
 
   /** Every live call whose deadline has passed, oldest first. They stay in the table. */

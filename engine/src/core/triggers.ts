@@ -25,6 +25,7 @@ export class Triggers {
   readonly #builtin = new Set<string>();
   readonly #providers = new Map<string, Provider[]>();
   readonly #bindings = new Map<string, Entry>();
+  readonly #byFunction = new Map<string, Set<Entry>>();
   #ownerless = 0;
 
   /** Bindings that no connection owns, and so none takes along. */
@@ -77,6 +78,7 @@ export class Triggers {
     this.unbind(binding.id, out);
     const entry: Entry = { binding, home: undefined };
     this.#bindings.set(binding.id, entry);
+    this.#byFunction.set(binding.function_id, (this.#byFunction.get(binding.function_id) ?? new Set()).add(entry));
     if (binding.worker_id === null) this.#ownerless += 1;
     this.#deliver(entry, out);
   }
@@ -101,8 +103,19 @@ export class Triggers {
 
   /** Forgets a binding without telling its home, which refused it. */
   drop(id: string): void {
-    if (this.#bindings.get(id)?.binding.worker_id === null) this.#ownerless -= 1;
+    const entry = this.#bindings.get(id);
+    if (entry === undefined) return;
     this.#bindings.delete(id);
+    const { function_id, worker_id } = entry.binding;
+    if (worker_id === null) this.#ownerless -= 1;
+    const others = this.#byFunction.get(function_id);
+    others?.delete(entry);
+    if (others?.size === 0) this.#byFunction.delete(function_id);
+  }
+
+  /** The bindings that run a function. */
+  bindingsOf(function_id: string): readonly BindingData[] {
+    return [...(this.#byFunction.get(function_id) ?? [])].map(({ binding }) => binding);
   }
 
   *bindings(): Iterable<{ binding: BindingData; active: boolean }> {

@@ -74,6 +74,8 @@ export interface EngineInvocation {
   readonly timeout_ms?: number;
   /** Chosen by the caller when it must know the id before the call leaves. */
   readonly invocation_id?: string;
+  /** A delivery of a queue, which bounds their number: it takes no place of the executor's own. */
+  readonly lease?: boolean;
 }
 
 export interface HandleOptions<I> {

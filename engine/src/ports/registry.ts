@@ -46,7 +46,11 @@ export interface Registry {
   function(id: string): FunctionRow | undefined;
   types(): TypeRow[];
   bindings(): { binding: BindingData; active: boolean }[];
+  /** The bindings that run a function. */
+  bindingsOf(function_id: string): readonly BindingData[];
   workers(): WorkerRow[];
+  /** What one connection said of itself. */
+  announced(worker_id: string): Announcement | undefined;
   announce(worker_id: string, announcement: Announcement): boolean;
   /** Binds a trigger that no connection owns. @throws BusError when a built-in type refuses it. */
   bind(wanted: Omit<BindingData, "id" | "worker_id">): BindingData;

@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 
 /** A request whose payload has been made into text. @throws BusError `payload_too_deep`, `serialization_error`. */
 export function callRequest(request: EngineInvocation, id: string): CallRequest {
-  const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms, principal, by, session } = request;
+  const { function_id, metadata, traceparent, baggage, origin, depth, timeout_ms, principal, by, session, lease = false } = request;
   const raw = request.raw ?? (request.payload === undefined ? undefined : jsonOf(request.payload));
   const payload = raw === undefined ? undefined : encoder.encode(raw);
   return {
@@ -27,6 +27,7 @@ export function callRequest(request: EngineInvocation, id: string): CallRequest 
     principal,
     by,
     session,
+    lease,
   };
 }
 

@@ -1,4 +1,5 @@
 // Keeps slow readers from filling memory: whoever sends to a full one is paused, and a reader that makes no progress is dropped.
+// What fills a reader with answers to its own calls is the reader: nothing more is read from it until it has caught up.
 import type { Clock, Timer, Wire } from "@iii/sdk";
 
 export interface PressureOptions {
@@ -44,7 +45,7 @@ export class Pressure {
     }
     const full = this.#full.get(id) ?? { wire, paused: new Map(), drained: total - buffered, progress_at: clock.monotonic() };
     this.#full.set(id, full);
-    if (from !== undefined && from.id !== id && !full.paused.has(from.id)) {
+    if (from !== undefined && !full.paused.has(from.id)) {
       full.paused.set(from.id, from.wire);
       from.wire.pause();
     }

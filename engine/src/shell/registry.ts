@@ -56,6 +56,8 @@ export function makeRegistry(deps: RegistryDeps): Registry {
     },
     types: () => [...builtinTypeRows(core, types), ...providedTypeRows(core)],
     bindings: () => [...core.triggers.bindings()],
+    bindingsOf: (function_id) => core.triggers.bindingsOf(function_id),
+    announced: (worker_id) => core.connections.get(worker_id)?.announced,
     workers: () =>
       [...core.connections.values()].map((conn) => ({
         id: conn.id,

@@ -74,16 +74,20 @@ test("K8.1, K8.2 the mark's minute is counted on the monotonic clock", async () 
   expect(await outcome(tool.client.trigger("run::start", {}))).toBe("FORBIDDEN");
 });
 
-test("a tool that runs on past its deadline keeps the mark", async () => {
+test("K5.4 a tool that runs on past its deadline keeps the mark for a while; one that never answers is rid of it then", async () => {
   await using rig = await accessRig();
   const tool = await toolOf(rig, { proven: false });
   tool.client.registerFunction("tool::slow", () => new Promise(() => {}));
   await settle();
   const late = outcome(rig.control.trigger("tool::slow", {}, { origin: "agent", session_id: "s1", timeout_ms: 100 }));
   await settle();
-  await rig.bus.clock.advance(10 * MARK_GRACE_MS);
+  await rig.bus.clock.advance(25_000);
   expect(await late).toBe("TIMEOUT");
   expect(await outcome(tool.client.trigger("run::start", {}))).toBe("FORBIDDEN");
+  await rig.bus.clock.advance(10_000 + MARK_GRACE_MS - 15_000);
+  expect(await outcome(tool.client.trigger("run::start", {}))).toBe("FORBIDDEN");
+  await rig.bus.clock.advance(20_000);
+  expect(await outcome(tool.client.trigger("run::start", {}))).toBe("ok");
 });
 
 test("a call under an unmarked parent does not inherit from its neighbours; an invented parent gives nothing", async () => {

@@ -84,7 +84,7 @@ function triggerRows(host: EngineHost, filter: c.Filter & { trigger_type?: strin
 
 /** Clients of 0.11 expect bindings where later ones expect types; of a client that never announces itself (browsers) nobody knows. */
 function expected(host: EngineHost, worker_id: string): "types" | "bindings" | "both" {
-  const announced = host.registry.workers().find((worker) => worker.id === worker_id)?.announced;
+  const announced = host.registry.announced(worker_id);
   if (announced === undefined) return "both";
   return announced.version?.startsWith("0.11.") === true ? "bindings" : "types";
 }

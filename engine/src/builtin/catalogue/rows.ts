@@ -31,8 +31,7 @@ function formatsOf(row: FunctionRow): { request: unknown; response: unknown } {
 
 /** Gives the name under which things are listed: the owner's, what its connection announced, else the first part of the id. */
 export function names(registry: Registry): (worker_id: string | null, owner: string | undefined, id: string) => string {
-  const known = new Map(registry.workers().map((worker) => [worker.id, worker.announced?.name]));
-  return (worker_id, owner, id) => owner ?? known.get(worker_id ?? "") ?? id.split("::", 1)[0] ?? id;
+  return (worker_id, owner, id) => owner ?? registry.announced(worker_id ?? "")?.name ?? id.split("::", 1)[0] ?? id;
 }
 
 type NameOf = ReturnType<typeof names>;
@@ -53,7 +52,6 @@ export function functionSummary(row: FunctionRow, nameOf: NameOf) {
 
 export function functionDetail(registry: Registry, row: FunctionRow): FunctionDetail {
   const { request, response } = formatsOf(row);
-  const bound = registry.bindings().filter(({ binding }) => binding.function_id === row.id);
   return {
     function_id: row.id,
     namespace: NAMESPACE,
@@ -63,7 +61,7 @@ export function functionDetail(registry: Registry, row: FunctionRow): FunctionDe
     request_schema: request,
     response_schema: response,
     metadata: row.metadata ?? null,
-    registered_triggers: bound.map(({ binding: { id, trigger_type, config } }) => ({ id, trigger_type, config })),
+    registered_triggers: registry.bindingsOf(row.id).map(({ id, trigger_type, config }) => ({ id, trigger_type, config })),
     other_owners: [...row.others],
   };
 }

@@ -4,6 +4,7 @@ import type { ChannelMaker, EngineChannel, EngineHost } from "../../ports/host.t
 import { type Direction, Pipe } from "./pipe.ts";
 
 const MAX_FRAMES = 1_024;
+/** Channels of one connection that are not done. */
 const MAX_CHANNELS = 10_000;
 const UNUSED_MS = 5 * 60_000;
 const SWEEP_MS = 60_000;
@@ -14,12 +15,15 @@ interface Channel {
   readonly id: string;
   readonly key: string;
   readonly pipe: Pipe;
+  /** The connection that made it; undefined: the engine. */
+  readonly owner: string | undefined;
 }
 
 type Found = { readonly pipe: Pipe; readonly direction: Direction };
 
 export class Channels implements ChannelMaker {
   readonly #open = new Map<string, Channel>();
+  readonly #owned = new Map<string, Set<Channel>>();
   /** Oldest first. */
   readonly #ended: { readonly id: string; readonly at: number }[] = [];
   /** Stands for every channel that was ended, so that none of them is kept. */
@@ -31,14 +35,18 @@ export class Channels implements ChannelMaker {
   install(host: EngineHost): void {
     this.#host = host;
     this.#over.end("the channel has ended");
+    host.onWorkers(({ event, worker_id }) => {
+      if (event === "worker_disconnected") this.#left(worker_id);
+    });
   }
 
-  /** A channel for clients. @throws BusError `quota_exceeded`. */
-  create(frames: number): { writer: ChannelRef; reader: ChannelRef } {
-    if (this.#open.size - this.#ended.length >= MAX_CHANNELS) {
-      throw new BusError("quota_exceeded", `${MAX_CHANNELS} channels are open already`);
-    }
-    return refs(this.#make(frames));
+  /** A channel for clients, counted against the connection that makes it. @throws BusError `quota_exceeded`. */
+  create(frames: number, owner: string): { writer: ChannelRef; reader: ChannelRef } {
+    const own = this.#owned.get(owner) ?? new Set();
+    if (own.size >= MAX_CHANNELS) throw new BusError("quota_exceeded", `this connection has ${MAX_CHANNELS} channels open already`);
+    const channel = this.#make(frames, owner);
+    this.#owned.set(owner, own.add(channel));
+    return refs(channel);
   }
 
   open(frames: number): EngineChannel {
@@ -65,16 +73,33 @@ export class Channels implements ChannelMaker {
     this.#endTimer?.cancel();
   }
 
-  #make(frames: number): Channel {
+  #make(frames: number, owner?: string): Channel {
     if (this.#host === undefined) throw new BusError("channel_send_failed", "the engine is starting");
     const { random, clock } = this.#host;
     const id = random.uuid();
     const limit = Math.min(MAX_FRAMES, Math.max(1, Math.trunc(frames)));
-    const pipe = new Pipe({ limit, created_at: clock.monotonic(), done: () => void this.#open.delete(id) });
-    const channel = { id, key: random.uuid(), pipe };
+    const pipe = new Pipe({ limit, created_at: clock.monotonic(), done: () => this.#forget(channel) });
+    const channel: Channel = { id, key: random.uuid(), pipe, owner };
     this.#open.set(id, channel);
     this.#timer ??= clock.setTimer(() => this.#sweep(), SWEEP_MS);
     return channel;
+  }
+
+  #forget(channel: Channel): void {
+    this.#open.delete(channel.id);
+    const own = channel.owner === undefined ? undefined : this.#owned.get(channel.owner);
+    own?.delete(channel);
+    if (own?.size === 0) this.#owned.delete(channel.owner ?? "");
+  }
+
+  /** A connection is gone: what it made and nobody uses goes with it; what is in use belongs to those who use it. */
+  #left(owner: string): void {
+    for (const channel of this.#owned.get(owner) ?? []) {
+      if (channel.pipe.met) continue;
+      this.#open.delete(channel.id);
+      channel.pipe.end("the channel's maker has left");
+    }
+    this.#owned.delete(owner);
   }
 
   #end(channel: Channel): void {
@@ -98,9 +123,10 @@ export class Channels implements ChannelMaker {
   #sweep(): void {
     const host = this.#host;
     if (host === undefined) return;
-    for (const { id, pipe } of [...this.#open.values()]) {
+    for (const channel of [...this.#open.values()]) {
+      const { pipe } = channel;
       if (pipe.met || host.clock.monotonic() - pipe.created_at < UNUSED_MS) continue;
-      this.#open.delete(id);
+      this.#forget(channel);
       pipe.end("the channel was not used in time");
     }
     this.#timer = this.#open.size === 0 ? undefined : host.clock.setTimer(() => this.#sweep(), SWEEP_MS);

@@ -12,7 +12,9 @@ export function channelBuiltin(): Builtin {
     channels,
     install(host) {
       channels.install(host);
-      host.handle("iii-engine-functions", channelsCreate, ({ buffer_size }) => channels.create(buffer_size ?? DEFAULT_FRAMES));
+      host.handle("iii-engine-functions", channelsCreate, ({ buffer_size }, { caller }) =>
+        channels.create(buffer_size ?? DEFAULT_FRAMES, caller.worker_id),
+      );
       host.serveWires("channels", {
         check(rest, query) {
           const found = channels.find(rest, query);

@@ -1,5 +1,5 @@
 // The table of http routes: method and path shape to the binding that serves it now. No I/O.
-import { BusError } from "@iii/sdk";
+import { BusError, messageOf } from "@iii/sdk";
 import FindMyWay, { type HTTPMethod } from "find-my-way";
 import type { HttpTrigger } from "./contract.ts";
 
@@ -18,7 +18,7 @@ export interface Match {
 interface Slot {
   readonly path: string;
   readonly method: HTTPMethod;
-  /** Newest last; the last one serves. */
+  /** Newest last; the last one serves. None: the slot waits to be taken out of the router. */
   readonly owners: Route[];
 }
 
@@ -49,45 +49,84 @@ function known(method: string): HTTPMethod | undefined {
   return METHODS.find((candidate) => candidate === method);
 }
 
-function findIn(router: Router, method: HTTPMethod, path: string): Match | undefined {
-  const found = router.find(method, escaped(path));
-  const slot = found?.store as Slot | undefined;
-  const route = slot?.owners.at(-1);
-  if (found === null || route === undefined) return undefined;
-  const params = Object.entries(found.params).map(([name, value]) => [name, value ?? ""] as const);
-  return { route, params: Object.fromEntries(params) };
-}
+const newRouter = (): Router => FindMyWay({ ignoreTrailingSlash: false, caseSensitive: true });
+const put = (router: Router, slot: Slot): void => router.on(slot.method, slot.path, () => undefined, slot);
 
-export function createRoutes(): Routes {
-  const router = FindMyWay({ ignoreTrailingSlash: false, caseSensitive: true });
-  const slots = new Map<string, Slot>();
-  const slotOf = (id: string) => [...slots].find(([, slot]) => slot.owners.some((owner) => owner.id === id));
+/**
+ * The slots by shape, in a router. The router takes a route out by building itself anew, which costs as much as all routes together:
+ * routes that are gone stay in it, and are left out when one of them is in the way or they are more than the others.
+ */
+class Table {
+  #router = newRouter();
+  readonly #slots = new Map<string, Slot>();
+  #gone = 0;
 
-  function remove(id: string): void {
-    const found = slotOf(id);
-    if (found === undefined) return;
-    const [key, slot] = found;
+  /** The slot of a shape; one that is gone gives way to other parameter names. */
+  get(key: string, path: string): Slot | undefined {
+    const slot = this.#slots.get(key);
+    if (slot === undefined || slot.path === path || slot.owners.length > 0) return slot;
+    this.#rebuild();
+    return undefined;
+  }
+
+  /** @throws BusError `trigger_registration_failed` for a path that is no route. */
+  open(key: string, path: string, method: HTTPMethod): Slot {
+    const slot: Slot = { path, method, owners: [] };
+    if (this.#gone > this.#slots.size / 2) this.#rebuild();
+    try {
+      put(this.#router, slot);
+    } catch (error) {
+      throw new BusError("trigger_registration_failed", `'${path}' is not a route: ${messageOf(error)}`);
+    }
+    this.#slots.set(key, slot);
+    this.#gone += 1;
+    return slot;
+  }
+
+  own(slot: Slot, route: Route): void {
+    if (slot.owners.length === 0) this.#gone -= 1;
+    slot.owners.push(route);
+  }
+
+  leave(slot: Slot, id: string): void {
     slot.owners.splice(
       slot.owners.findIndex((owner) => owner.id === id),
       1,
     );
-    if (slot.owners.length > 0) return;
-    slots.delete(key);
-    router.off(slot.method, slot.path);
+    if (slot.owners.length === 0) this.#gone += 1;
   }
 
-  function open(key: string, path: string, method: HTTPMethod): Slot {
-    const slot: Slot = { path, method, owners: [] };
-    try {
-      router.on(method, path, () => undefined, slot);
-    } catch (error) {
-      throw new BusError(
-        "trigger_registration_failed",
-        `'${path}' is not a route: ${error instanceof Error ? error.message : String(error)}`,
-      );
+  find(method: HTTPMethod, path: string): Match | undefined {
+    const found = this.#router.find(method, escaped(path));
+    if (found === null) return undefined;
+    const route = (found.store as Slot).owners.at(-1);
+    if (route === undefined) {
+      this.#rebuild();
+      return this.find(method, path);
     }
-    slots.set(key, slot);
-    return slot;
+    const params = Object.entries(found.params).map(([name, value]) => [name, value ?? ""] as const);
+    return { route, params: Object.fromEntries(params) };
+  }
+
+  #rebuild(): void {
+    this.#router = newRouter();
+    for (const [key, slot] of this.#slots) {
+      if (slot.owners.length === 0) this.#slots.delete(key);
+      else put(this.#router, slot);
+    }
+    this.#gone = 0;
+  }
+}
+
+export function createRoutes(): Routes {
+  const table = new Table();
+  const places = new Map<string, Slot>();
+
+  function remove(id: string): void {
+    const slot = places.get(id);
+    if (slot === undefined) return;
+    places.delete(id);
+    table.leave(slot, id);
   }
 
   return {
@@ -95,7 +134,7 @@ export function createRoutes(): Routes {
       const path = normalPath(route.config.api_path);
       const method = route.config.http_method;
       const key = `${method} ${shapeOf(path)}`;
-      const slot = slots.get(key);
+      const slot = table.get(key, path);
       if (slot !== undefined && slot.path !== path) {
         throw new BusError(
           "trigger_registration_failed",
@@ -103,13 +142,15 @@ export function createRoutes(): Routes {
         );
       }
       remove(route.id);
-      (slots.get(key) ?? open(key, path, method)).owners.push(route);
+      const place = slot ?? table.open(key, path, method);
+      table.own(place, route);
+      places.set(route.id, place);
     },
     remove,
     match(method, path) {
       const verb = known(method);
-      return verb === undefined ? undefined : findIn(router, verb, path);
+      return verb === undefined ? undefined : table.find(verb, path);
     },
-    methodsOf: (path) => METHODS.filter((method) => findIn(router, method, path) !== undefined),
+    methodsOf: (path) => METHODS.filter((method) => table.find(method, path) !== undefined),
   };
 }

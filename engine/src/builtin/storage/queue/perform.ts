@@ -53,6 +53,7 @@ export async function perform({ host, running }: PerformDeps, spec: QueueSpec, d
     depth,
     timeout_ms: 0,
     invocation_id,
+    lease: true,
   };
   running.set(invocation_id, delivery);
   try {
