@@ -1,6 +1,8 @@
 // The supervisor's door for whoever assembles a stack: the plan's shapes, the built-in, and real processes.
 export {
   BundledWorker,
+  type Child,
+  type ChildEvents,
   HostCommand,
   HostReport,
   type Plan,

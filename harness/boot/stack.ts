@@ -121,8 +121,14 @@ function sourceOf(entry: WorkerEntry): WorkerPlan["source"] {
   return entry.isolate || editedSince(entry.name, STARTED_MS) ? "isolated" : "bundled";
 }
 
-function planWorker(entry: WorkerEntry, context: PlanContext): WorkerPlan {
-  const base = { name: entry.name, source: sourceOf(entry), restart: entry.restart };
+/** An environment of its own takes a process: in the engine's there is one for all. */
+function sourceIn(entry: WorkerEntry, bundled: StackConfig["engine"]["bundled"]): WorkerPlan["source"] {
+  const source = sourceOf(entry);
+  return source === "bundled" && bundled === "linked" && Object.keys(entry.env).length > 0 ? "isolated" : source;
+}
+
+function planWorker(entry: WorkerEntry, context: PlanContext, bundled: StackConfig["engine"]["bundled"]): WorkerPlan {
+  const base = { name: entry.name, source: sourceIn(entry, bundled), restart: entry.restart };
   if (base.source === "external") return base;
   if (base.source === "bundled") {
     const module = bundledFile(entry.name, "src/register.ts");
@@ -154,5 +160,5 @@ export function planOf(config: StackConfig, context: PlanContext): Plan {
   const enabled = config.workers.filter((entry) => entry.enabled);
   const bundled = enabled.filter((entry) => sourceOf(entry) === "bundled");
   const host = hostOf(context, bundled);
-  return { host, workers: enabled.map((entry) => planWorker(entry, context)) };
+  return { host, workers: enabled.map((entry) => planWorker(entry, context, config.engine.bundled)) };
 }

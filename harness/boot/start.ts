@@ -1,6 +1,4 @@
 // `iii start`: the engine, its listeners and every worker that config.yaml names; ends them all in order.
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { flushCompileCache } from "node:module";
 import { join, resolve } from "node:path";
@@ -16,8 +14,10 @@ import { watchConfig } from "./config-file.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { newKey, operatorKey, tokenStore } from "./keys.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
+import { linkedSpawner } from "./linked-host.ts";
 import { logLine } from "./log-line.ts";
 import { bannerLines, type ShownLine, shownLines } from "./manifest.ts";
+import { buildPages } from "./pages.ts";
 import { readRights } from "./rights.ts";
 import { type Env, faultLines, type PlanContext, planOf, readStack } from "./stack.ts";
 import { VERSION } from "./version.ts";
@@ -52,39 +52,6 @@ async function readConfig(options: StartOptions): Promise<{ config: StackConfig;
   if (read.ok) return read;
   const faults = faultLines(read);
   throw new BusError("config_invalid", faults.join("\n"), { details: { faults } });
-}
-
-/** Asks the build itself, here: a process that finds nothing to do costs as much as the rest of the question. */
-async function mustBuild(script: string): Promise<boolean> {
-  try {
-    const { needsBuild } = (await import(script)) as { needsBuild?: () => unknown };
-    return needsBuild === undefined || needsBuild() !== false;
-  } catch {
-    return true; // its own process will say what is wrong with it
-  }
-}
-
-/** Runs the build that a bundled worker's folder brings along, if it has one. A failed build is the worker's fault to report. */
-async function buildPages(config: StackConfig, note: (text: string) => void): Promise<void> {
-  const scripts = config.workers
-    .filter((entry) => entry.enabled)
-    .map((entry) => bundledFile(entry.name, "build.ts"))
-    .filter(existsSync);
-  await Promise.all(
-    scripts.map(async (script) => {
-      if (!(await mustBuild(script))) return;
-      const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "pipe"] });
-      let errors = "";
-      child.stderr.on("data", (chunk: Buffer) => {
-        errors += chunk.toString();
-      });
-      const code = await new Promise((done) => {
-        child.on("exit", done);
-        child.on("error", done);
-      });
-      if (code !== 0) note(`build failed: node ${script}\n${errors.trim()}`);
-    }),
-  );
 }
 
 function planSource(options: StartOptions, context: () => PlanContext, entries: Map<string, EntryRights>): PlanSource {
@@ -123,10 +90,11 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
   readRights(entries, config);
   const noted = join(dataFolder, "processes.json");
   const ours = Promise.withResolvers<void>();
-  const supervisor = supervisorBuiltin({
+  const processes = notingSpawner(processSpawner, noted, ours.promise);
+  const supervisor: SupervisorBuiltin = supervisorBuiltin({
     expected: config.workers.filter((entry) => entry.enabled).map((entry) => entry.name),
     source: planSource(options, () => where.context, entries),
-    spawner: notingSpawner(processSpawner, noted, ours.promise),
+    spawner: config.engine.bundled === "process" ? processes : linkedSpawner(() => engine, processes),
     onLine: (name, _stream, text) => options.note(logLine(name, text)),
   });
   const http = httpBuiltin({

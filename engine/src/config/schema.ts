@@ -99,6 +99,8 @@ const EngineShape = z.strictObject({
     .string()
     .regex(/^(sqlite|memory|postgres(ql)?:\/\/.+)$/, "must be sqlite, memory or postgres://user@host:port/database")
     .default("sqlite"),
+  /** Where bundled workers run: in the engine's process, or all of them in one process beside it. */
+  bundled: z.enum(["linked", "process"]).default("linked"),
   storage: gone("engine.store (sqlite, memory or postgres://user@host:port/database)"),
   queues: z
     .record(z.string().min(1), QueueConfig)
