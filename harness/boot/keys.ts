@@ -44,6 +44,16 @@ export function readOperatorKey(folder: string): string | undefined {
   }
 }
 
+/**
+ * The page's key: a new one for each engine, but for one that follows a crash. Pages that were open find their engine again;
+ * an engine that ends in order takes `runFile` away.
+ */
+export function pageKey(runFile: string): string {
+  const left = existsSync(runFile) ? json(runFile) : undefined;
+  const { page_key } = (typeof left === "object" && left !== null ? left : {}) as { page_key?: unknown };
+  return typeof page_key === "string" && KEY.test(page_key) ? page_key : newKey();
+}
+
 /** The operator's key, made at the first start. @throws BusError `config_invalid` for a file that holds something else. */
 export function operatorKey(folder: string): string {
   const file = keyFile(folder);

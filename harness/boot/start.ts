@@ -12,7 +12,7 @@ import { banner, isSettled, settledText } from "./banner.ts";
 import { bundledFile } from "./bundled.ts";
 import { watchConfig } from "./config-file.ts";
 import { openDataFolder } from "./data-folder.ts";
-import { newKey, operatorKey, tokenStore } from "./keys.ts";
+import { newKey, operatorKey, pageKey, tokenStore } from "./keys.ts";
 import { endLeftovers, notingSpawner } from "./leftovers.ts";
 import { linkedSpawner } from "./linked-host.ts";
 import { logLine } from "./log-line.ts";
@@ -24,6 +24,8 @@ import { VERSION } from "./version.ts";
 
 const BANNER_WAIT_MS = 15_000;
 const LOOK_MS = 200;
+/** Says where the engine is, for as long as it runs. */
+const RUN_FILE = "engine.json";
 
 export interface StartOptions {
   readonly configPath: string;
@@ -111,7 +113,7 @@ function assemble(options: StartOptions, config: StackConfig, where: Where): Par
     entries,
     builtins: [...defaultBuiltins(config.engine).filter((builtin) => builtin.name !== http.name), http, supervisor],
   });
-  const page_key = newKey();
+  const page_key = pageKey(join(dataFolder, RUN_FILE));
   engine.tokens.add(operatorKey(dataFolder), { kind: "operator", name: "operator" });
   engine.tokens.add(page_key, { kind: "operator", name: "page" });
   return { engine, http, supervisor, store, dataFolder, page_key, noted, notesAreOurs: ours.resolve };
@@ -133,7 +135,7 @@ async function until(done: () => boolean, clock: Clock, ms: number): Promise<voi
 }
 
 async function writeRunFile(folder: string, facts: object): Promise<() => Promise<void>> {
-  const file = join(folder, "engine.json");
+  const file = join(folder, RUN_FILE);
   await writeFile(file, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
   return () => rm(file, { force: true });
 }

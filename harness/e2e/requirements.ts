@@ -18,8 +18,8 @@ export const GROUPS: readonly Group[] = [
     rows: {
       A1: "One command starts everything, from a fresh clone and an empty home, and Ctrl+C leaves nothing behind",
       A2: "The first token is on the page before the last byte was sent, and a reload in mid-turn shows the true state",
-      A3: "At least three processes; a killed worker host turns `/healthz` to 503 with its workers' names",
-      A4: "A parked call outlives `kill -9` of host and engine: allow runs it once; deny, expiry, two decisions at once, changed arguments",
+      A3: "With `engine.bundled: process`, a killed worker host turns `/healthz` to 503 with its workers' names",
+      A4: "A parked call outlives `kill -9` of the engine, and of the host where there is one: allow runs it once; deny, expiry, two decisions at once, changed arguments",
       A5: "Abort: the process group is gone and the upstream request closed before `stopped` is shown",
       A6: "SIGKILL within 5 ms after an acknowledged commit: the turn ends, one start per attempt in a ledger outside, no acknowledged write lost",
       A7: "A lone acknowledged write costs one sync, counted (with `strace`)",

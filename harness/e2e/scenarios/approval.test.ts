@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isAlive, type Stack, startStack, until } from "../support/stack.ts";
+import { isAlive, type Stack, type StackOptions, startStack, until } from "../support/stack.ts";
 import {
   ended,
   parked,
@@ -18,19 +18,25 @@ import {
 
 const withLedger = (shipped: string) => `${shipped}${programEntry("ledger", "support/ledger-worker.ts")}`;
 
-async function killHostAndEngine(stack: Stack): Promise<Stack> {
+/** One process, or two: both ways of running bundled workers. */
+const WAYS: { way: string; options: Pick<StackOptions, "bundled"> }[] = [
+  { way: "one process", options: {} },
+  { way: "host and engine", options: { bundled: "process" } },
+];
+
+async function killAll(stack: Stack): Promise<Stack> {
   const host = await stack.pid("host");
-  process.kill(host, "SIGKILL");
+  if (host !== (await stack.pid("engine"))) process.kill(host, "SIGKILL");
   await stack.kill9("engine");
   return stack.restart();
 }
 
-test("A4, A14, P9 a parked call outlives host and engine; allow runs it once, and the trace is one tree", async () => {
-  await using stack = await startStack();
+test.each(WAYS)("A4, A14, P9 a parked call outlives $way; allow runs it once, and the trace is one tree", async ({ options }) => {
+  await using stack = await startStack(options);
   await post(stack, "s1", 'call shell::fs::ls {"path":"."}');
   const [before] = await parked(stack, "s1");
   expect(before).toMatchObject({ function_id: "shell::fs::ls", args: { path: "." } });
-  await using again = await killHostAndEngine(stack);
+  await using again = await killAll(stack);
   const [held] = await parked(again, "s1");
   expect(held).toEqual({ ...before, remaining_ms: expect.any(Number) });
   if (held === undefined) throw new Error("unreachable");
@@ -67,11 +73,11 @@ function flat(spans: Span[]): Span[] {
   return spans.flatMap((span) => [span, ...flat(span.children ?? [])]);
 }
 
-test("A4 a denial outlives host and engine, and nothing runs", async () => {
-  await using stack = await startStack({ config: withLedger, env: { LEDGER: "ledger.txt" } });
+test.each(WAYS)("A4 a denial outlives $way, and nothing runs", async ({ options }) => {
+  await using stack = await startStack({ ...options, config: withLedger, env: { LEDGER: "ledger.txt" } });
   await post(stack, "s1", 'call ledger::append {"note":"a"}');
   await parked(stack, "s1");
-  await using again = await killHostAndEngine(stack);
+  await using again = await killAll(stack);
   const [held] = await parked(again, "s1");
   if (held === undefined) throw new Error("unreachable");
   expect(await resolve(again, held, "deny", { reason: "not today" })).toEqual({ ok: true });

@@ -1,7 +1,7 @@
-// Deaths while the turns run in the shared host.
+// Deaths of the one process that everything but foreign code runs in.
 import { describe, inject } from "vitest";
 import { survivesDeaths } from "../support/crashes.ts";
 
-describe("A6 a process dies within 5 ms after an acknowledged commit; the turn ends all the same", () => {
-  survivesDeaths(inject("seeds"), { isolated: false });
+describe("A6 the process dies within 5 ms after an acknowledged commit; the turn ends all the same", () => {
+  survivesDeaths(inject("seeds"));
 });

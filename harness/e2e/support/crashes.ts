@@ -1,4 +1,4 @@
-// SIGKILL of the engine or of the turns' process within 5 ms after a commit acknowledgement, all seeds on one stack, one session a seed.
+// SIGKILL of the engine, or of the turns' process where they have one, within 5 ms after a commit acknowledgement, all seeds on one stack, one session a seed.
 // What must hold is read from a ledger outside the system and from what the system says after its restart.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,8 +11,8 @@ import { ended, post, programEntry, startsPerAttempt, transcript } from "./turns
 const COMMITS = 6;
 const PERMISSIONS = "version: 1\nrules:\n  - ledger::append\n";
 /** A stack whose turns run in the shared host, or in a process of their own. */
-const configOf = (isolated: boolean) => `version: 1
-engine: { port: "\${III_PORT:-0}", http: { port: "\${III_HTTP_PORT:-0}" }, data: "\${III_DATA_DIR:-.iii}" }
+const configOf = ({ isolated = false, bundled = "linked" }: Deaths) => `version: 1
+engine: { bundled: ${bundled}, port: "\${III_PORT:-0}", http: { port: "\${III_HTTP_PORT:-0}" }, data: "\${III_DATA_DIR:-.iii}" }
 workers:
   - { name: turn-orchestrator, isolate: ${isolated} }
   - name: harness
@@ -24,18 +24,26 @@ ${programEntry("ledger", "support/ledger-worker.ts")}`;
 
 type Victim = "engine" | "host";
 
+/** Where the turns run. Default: in the engine's process. */
+export interface Deaths {
+  readonly isolated?: boolean;
+  readonly bundled?: "linked" | "process";
+}
+
 /** The seed's plan: who dies, after which acknowledgement, how many ms later. Victims alternate: a new engine counts host crashes anew. */
 function planOf(seed: number): { points: string; victim: Victim } {
   const victim = seed % 2 === 0 ? "host" : "engine";
   const hit = 1 + (Math.floor(seed / 2) % COMMITS);
   const point = victim === "engine" ? "commit.acked" : "turn.commit.acked";
-  return { victim, points: `${point}=kill+${seed % 6}@${hit}` };
+  return { victim: together ? "engine" : victim, points: `${point}=kill+${seed % 6}@${hit}` };
 }
 
 const folder = mkdtempSync(join(tmpdir(), "iii-armed-"));
 const armed = join(folder, "points");
 let stack: Stack;
 let died = 0;
+/** Turns and engine are one process: whoever's point is hit, both die. */
+let together = true;
 /** Keys of the writes that were acknowledged to us, whatever happened around them. */
 const acknowledged: string[] = [];
 
@@ -102,10 +110,11 @@ async function runSeed(seed: number): Promise<void> {
 }
 
 /** The suite over this many seeds. */
-export function survivesDeaths(seeds: number, { isolated }: { isolated: boolean }): void {
+export function survivesDeaths(seeds: number, where: Deaths = {}): void {
   beforeAll(async () => {
+    together = where.isolated !== true && where.bundled !== "process";
     stack = await startStack({
-      config: configOf(isolated),
+      config: configOf(where),
       permissions: PERMISSIONS,
       env: { LEDGER: "ledger.txt", FAILPOINTS_FILE: armed },
     });

@@ -13,6 +13,8 @@ const MAIN = join(REPO, "harness/bin/iii.js");
 export interface StackOptions {
   /** Text of config.yaml, or a change of the shipped one. Default: the shipped one. */
   config?: string | ((shipped: string) => string);
+  /** `process`: bundled workers in a host process beside the engine. Default: in the engine's. */
+  bundled?: "process";
   /** Text of iii-permissions.yaml. Default: the shipped one. */
   permissions?: string;
   env?: Record<string, string>;
@@ -46,7 +48,7 @@ export interface Stack extends AsyncDisposable {
   health(): Promise<{ status: number; body: Health }>;
   /** Everything that was written so far. */
   output(): { stdout: string; stderr: string };
-  /** The process of the engine, the host, or of a worker with its own. */
+  /** The process of the engine, of bundled workers (the engine's, unless there is a host), or of a worker with its own. */
   pid(which: Which): Promise<number>;
   /** SIGKILL, and waits until the process is gone. Killing the engine ends everything but `leaving`; see `restart`. */
   kill9(which: Which, options?: { leaving?: readonly number[] }): Promise<void>;
@@ -117,7 +119,8 @@ function prepare(options: StackOptions): string {
   for (const name of ["data", "home", "workspace"]) mkdirSync(join(folder, name));
   const shipped = readFileSync(join(REPO, "config.yaml"), "utf8");
   const { config = shipped } = options;
-  writeFileSync(join(folder, "config.yaml"), typeof config === "string" ? config : config(shipped));
+  const text = typeof config === "string" ? config : config(shipped);
+  writeFileSync(join(folder, "config.yaml"), options.bundled === undefined ? text : beside(text));
   const rules = join(REPO, "iii-permissions.yaml");
   for (const [name, text] of Object.entries(options.files ?? {})) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -126,6 +129,11 @@ function prepare(options: StackOptions): string {
   if (options.permissions !== undefined) writeFileSync(join(folder, "iii-permissions.yaml"), options.permissions);
   else if (existsSync(rules)) copyFileSync(rules, join(folder, "iii-permissions.yaml"));
   return folder;
+}
+
+/** The same config with a host process. */
+function beside(config: string): string {
+  return config.replace(/^engine:(?: \{|$)/m, (line) => (line.endsWith("{") ? `${line} bundled: process,` : `${line}\n  bundled: process`));
 }
 
 function environment(folder: string, more: Record<string, string>): Record<string, string> {
@@ -223,7 +231,7 @@ class RealStack implements Stack {
     const pid = await this.pid(which);
     process.kill(pid, "SIGKILL");
     await until(`the end of ${which}`, () => !isAlive(pid) || undefined);
-    if (which === "engine") await this.ended(leaving);
+    if (pid === this.#child.pid) await this.ended(leaving);
   }
 
   async ended(leaving: readonly number[] = []): Promise<void> {
