@@ -42,7 +42,11 @@ function readKey(bytes: Uint8Array, from: number, to: number): string {
 /** More keys than any message has; it also bounds the search for doubles. */
 const MAX_KEYS = 256;
 
+/** Finds the end of the value that starts at `at`. */
+export type Skip = (bytes: Uint8Array, at: number) => number;
+
 interface Found {
+  readonly skip: Skip;
   readonly members: Member[];
   data: Member | undefined;
   result: Member | undefined;
@@ -51,8 +55,8 @@ interface Found {
 }
 
 /** Finds the members and checks that no key stands twice. */
-function scan(bytes: Uint8Array): Found {
-  const found: Found = { members: [], data: undefined, result: undefined, usual: true };
+function scan(bytes: Uint8Array, skip: Skip): Found {
+  const found: Found = { skip, members: [], data: undefined, result: undefined, usual: true };
   let i = skipSpace(bytes, 0);
   if (bytes[i] !== OPEN_BRACE) throw invalid("it is not a JSON object", i);
   i = skipSpace(bytes, i + 1);
@@ -81,7 +85,7 @@ function scanMember(bytes: Uint8Array, at: number, found: Found): number {
   const colon = skipSpace(bytes, afterKey);
   if (bytes[colon] !== COLON) throw invalid("a ':' is missing", colon);
   const from = skipSpace(bytes, colon + 1);
-  const to = skipValue(bytes, from);
+  const to = found.skip(bytes, from);
   const member = { key, at, from, to };
   if (found.members.push(member) > MAX_KEYS) throw invalid(`it has more than ${MAX_KEYS} keys`, at);
   if (key === "data" || key === "result") {
@@ -142,9 +146,9 @@ function readValue(text: string, from: number, to: number): unknown {
  * Splits a frame into head and payload.
  * @throws BusError `invalid_frame` for anything but one JSON object whose keys are unique.
  */
-export function readEnvelope(bytes: Uint8Array): Envelope {
+export function readEnvelope(bytes: Uint8Array, skip: Skip = skipValue): Envelope {
   try {
-    const found = scan(bytes);
+    const found = scan(bytes, skip);
     const head = parseHead(bytes, found);
     const span = head["type"] === "invocationresult" ? found.result : found.data;
     return { head, payload: span === undefined ? undefined : bytes.subarray(span.from, span.to) };

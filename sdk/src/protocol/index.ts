@@ -6,3 +6,4 @@ export * from "./heads.ts";
 export * from "./hot.ts";
 export * from "./ids.ts";
 export * from "./quick.ts";
+export * from "./vector.ts";

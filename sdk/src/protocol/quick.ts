@@ -1,6 +1,6 @@
 // Reads the calls and results that stand exactly as our own client writes them; declines everything else. What it reads, it reads as the
 // full scan does: no key can stand twice in the only order that it knows, and the payload's end is found by the same scan.
-import type { Envelope } from "./envelope.ts";
+import type { Envelope, Skip } from "./envelope.ts";
 import { CLOSE_BRACE, checkScalar, skipValue } from "./scan.ts";
 import { latin1 } from "./utf8.ts";
 
@@ -23,25 +23,27 @@ const LETTER_K = 0x6b;
 const LETTER_C = 0x63;
 
 /** Undefined for everything but a call or a result that our client has written. @throws BusError `invalid_frame` as the full scan does. */
-export function quickEnvelope(bytes: Uint8Array): Envelope | undefined {
+export function quickEnvelope(bytes: Uint8Array, skip: Skip = skipValue): Envelope | undefined {
   const letter = bytes[TELLING];
   if (letter !== LETTER_K && letter !== LETTER_C) return undefined;
   const text = latin1(bytes, Math.min(bytes.length, MAX_HEAD));
   if (text === undefined) return undefined;
-  return letter === LETTER_K ? read(bytes, text, CALL, callHead) : read(bytes, text, RESULT, resultHead);
+  const [form, headOf] = letter === LETTER_K ? [CALL, callHead] : [RESULT, resultHead];
+  form.lastIndex = 0;
+  const found = form.exec(text);
+  if (found === null) return undefined;
+  const payload = payloadOf(bytes, form.lastIndex, skip);
+  return payload === undefined ? undefined : { head: headOf(found), payload };
 }
 
 type Head = Record<string, unknown>;
 
-function read(bytes: Uint8Array, text: string, form: RegExp, headOf: (found: RegExpExecArray) => Head): Envelope | undefined {
-  form.lastIndex = 0;
-  const found = form.exec(text);
-  if (found === null) return undefined;
-  const from = form.lastIndex;
-  const to = skipValue(bytes, from);
+/** The value that starts at `from` and ends the frame. */
+function payloadOf(bytes: Uint8Array, from: number, skip: Skip): Uint8Array | undefined {
+  const to = skip(bytes, from);
   if (bytes[to] !== CLOSE_BRACE || to + 1 !== bytes.length) return undefined;
   checkScalar(bytes, from, to);
-  return { head: headOf(found), payload: bytes.subarray(from, to) };
+  return bytes.subarray(from, to);
 }
 
 function callHead([, invocation_id, function_id, traceparent, baggage, timeout_ms, parent, origin, session_id]: RegExpExecArray): Head {
