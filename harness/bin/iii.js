@@ -8,4 +8,12 @@ const folder = process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL("../../no
 enableCompileCache(folder);
 // The processes that this one starts use it from their first file on.
 process.env.NODE_COMPILE_CACHE = folder;
-await import("../cli/main.ts");
+const args = process.argv.slice(2);
+const { keep, wantsParent } = await import("./parent.js");
+if (wantsParent(args)) {
+  keep([process.execPath, ...process.execArgv, fileURLToPath(import.meta.url), ...args, "--no-parent"], {
+    env: process.env,
+    exit: (code) => process.exit(code),
+    say: (text) => process.stderr.write(`iii: ${text}\n`),
+  });
+} else await import("../cli/main.ts");

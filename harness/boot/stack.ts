@@ -121,14 +121,19 @@ function sourceOf(entry: WorkerEntry): WorkerPlan["source"] {
   return entry.isolate || editedSince(entry.name, STARTED_MS) ? "isolated" : "bundled";
 }
 
-/** An environment of its own takes a process: in the engine's there is one for all. */
-function sourceIn(entry: WorkerEntry, bundled: StackConfig["engine"]["bundled"]): WorkerPlan["source"] {
+/**
+ * An environment of its own takes a process: in the engine's there is one for all. So does every worker of a stack that kept dying:
+ * the one that does it dies alone then, and is named.
+ */
+function sourceIn(entry: WorkerEntry, bundled: StackConfig["engine"]["bundled"], env: Env): WorkerPlan["source"] {
   const source = sourceOf(entry);
-  return source === "bundled" && bundled === "linked" && Object.keys(entry.env).length > 0 ? "isolated" : source;
+  if (source !== "bundled") return source;
+  const isApart = env["III_ISOLATE_BUNDLED"] === "1" || (bundled === "linked" && Object.keys(entry.env).length > 0);
+  return isApart ? "isolated" : "bundled";
 }
 
 function planWorker(entry: WorkerEntry, context: PlanContext, bundled: StackConfig["engine"]["bundled"]): WorkerPlan {
-  const base = { name: entry.name, source: sourceIn(entry, bundled), restart: entry.restart };
+  const base = { name: entry.name, source: sourceIn(entry, bundled, context.env), restart: entry.restart };
   if (base.source === "external") return base;
   if (base.source === "bundled") {
     const module = bundledFile(entry.name, "src/register.ts");

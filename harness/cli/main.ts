@@ -39,6 +39,7 @@ program
   .command("start", { isDefault: true })
   .description("start the engine and every worker that config.yaml names")
   .option("-c, --config <file>", "the configuration file (default: III_CONFIG, else config.yaml)")
+  .option("--no-parent", "run without the process that starts the stack again when it dies")
   .action(async (options: { config?: string }) => {
     const { runUntilSignal } = await import("./start.ts");
     const { logLine } = await import("../boot/log-line.ts");

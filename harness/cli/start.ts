@@ -10,6 +10,20 @@ export interface RunOptions {
   readonly out: (text: string) => void;
 }
 
+const BEAT_MS = 1_000;
+
+/** Tells the parent process that the stack is up and moves, and hears when it is gone: then `stop`. Without one, does nothing. */
+function beatFor(stop: () => void): void {
+  if (process.send === undefined) return;
+  process.on("disconnect", stop);
+  process.channel?.unref();
+  setInterval(() => process.connected && process.send?.("beat", undefined, undefined, () => undefined), BEAT_MS).unref();
+}
+
+function sayUp(): void {
+  if (process.connected) process.send?.("up", undefined, undefined, () => undefined);
+}
+
 /** Resolves when the stack has been stopped by a signal. @throws BusError when it cannot start. */
 export async function runUntilSignal(options: RunOptions): Promise<void> {
   const ended = Promise.withResolvers<void>();
@@ -23,7 +37,7 @@ export async function runUntilSignal(options: RunOptions): Promise<void> {
       .then((running) => running?.stop())
       .then(ended.resolve, ended.reject);
   };
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
   stack = startStack({
     ...options,
     ending: ending.signal,
@@ -33,6 +47,10 @@ export async function runUntilSignal(options: RunOptions): Promise<void> {
       process.exit(1);
     },
   });
+  beatFor(() => {
+    if (!ending.signal.aborted) stop();
+  });
   await stack;
+  sayUp();
   await ended.promise;
 }

@@ -24,6 +24,8 @@ export interface StackOptions {
   folder?: string;
   /** Default true: wait until /healthz answers 200. */
   ready?: boolean;
+  /** With the process that starts the stack again when it dies; `pid("engine")` is its own then. Default: without. */
+  parent?: boolean;
 }
 
 export type Which = "engine" | "host" | (string & {});
@@ -277,8 +279,7 @@ function killQuietly(pid: number): void {
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const folder = prepare(options);
   const runFile = join(folder, "data/engine.json");
-  rmSync(runFile, { force: true });
-  const child = spawn(process.execPath, [MAIN, "start"], {
+  const child = spawn(process.execPath, [MAIN, "start", ...(options.parent === true ? [] : ["--no-parent"])], {
     cwd: folder,
     env: environment(folder, options.env ?? {}),
     stdio: ["ignore", "pipe", "pipe"],
@@ -292,7 +293,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   try {
     const run = await until("the engine to listen", () => {
       if (child.exitCode !== null) throw new Hopeless(`the engine ended with ${child.exitCode}`);
-      return JSON.parse(readFileSync(runFile, "utf8")) as RunFile;
+      const found = JSON.parse(readFileSync(runFile, "utf8")) as RunFile;
+      // An engine that was killed has left its own behind.
+      return options.parent === true || found.pid === child.pid ? found : undefined;
     });
     const stack = new RealStack(folder, run, child, text, options);
     if (options.ready !== false) await until("every worker to be ready", async () => (await stack.health()).status === 200 || undefined);
